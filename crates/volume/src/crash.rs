@@ -41,6 +41,11 @@ pub const CRASH_POINTS: &[&str] = &[
     "mirror.after-switch",
     "class.before-label-sync",
     "class.before-commit",
+    "page.before-switch",
+    "page.before-chunk-release",
+    "page.before-alter",
+    "sync.before-pages",
+    "optimize.before-sync",
 ];
 
 /// Told of every crash point that is passed.
@@ -100,4 +105,8 @@ pub enum PlantedBug {
     CountHalf,
     /// What cannot be read from a mirror cannot be read.
     TrustMirrors,
+    /// A sync journals pages before their data are durable.
+    JournalPagesBeforeData,
+    /// Blocks that pages have left are used again before that is durable.
+    ReusePagesEarly,
 }

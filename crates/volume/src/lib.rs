@@ -54,6 +54,7 @@ pub mod directory;
 mod error;
 mod metadata;
 mod object;
+mod page;
 mod parts;
 mod relocation;
 mod settings;
@@ -68,6 +69,7 @@ pub use chunk::Place;
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe, PlantedBug};
 pub use error::{Error, ErrorKind, Result};
 pub use object::{Attributes, ChunkInfo, Object, ObjectBackend};
+pub use page::{OptimizeProgress, Optimized, PageStatistics};
 pub use parts::{ClassParts, Parts};
 pub use relocation::{Action, Budget, Decision, Progress, Relocated, Relocation, Timer};
 pub use settings::{
@@ -75,4 +77,5 @@ pub use settings::{
     VolumeSettings,
 };
 pub use statistics::{ChunkStatistics, DirectionStatistics, Histogram, IoStatistics, LATENCY_BUCKETS};
+pub use transform::{Compression, KeyRing};
 pub use volume::{Claim, ClassInfo, ClassListener, Volume};

@@ -9,6 +9,7 @@ use tanada_io::{BufferPool, Device};
 use crate::adopted::{NoOpener, Opener};
 use crate::crash::{CrashPoints, PlantedBug};
 use crate::relocation::Timer;
+use crate::transform::KeyRing;
 
 /// The devices of one class.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct Parts {
     pub timer: Option<Arc<dyn Timer>>,
     /// Buffers for metadata, copies and unaligned I/O.
     pub buffers: Arc<BufferPool>,
+    /// Keys of encrypted pages.
+    pub keys: KeyRing,
     /// Where crash points are reported.
     pub crash_points: CrashPoints,
     /// A bug on demand, for tests of tests.
@@ -55,6 +58,7 @@ impl Parts {
             opener: Arc::new(NoOpener),
             timer: None,
             buffers: BufferPool::new(0),
+            keys: KeyRing::default(),
             crash_points: CrashPoints::default(),
             planted_bug: PlantedBug::None,
         }

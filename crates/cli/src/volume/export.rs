@@ -1,7 +1,6 @@
 //! `tanada volume export`: objects are copied out of a volume. Chunks that were never written, and blocks of zeros,
 //! become holes.
 
-use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
@@ -106,14 +105,8 @@ async fn copy_chunks(
     progress: &Progress,
 ) -> Outcome<std::io::Result<()>> {
     let (chunk_bytes, size) = (volume.chunk_bytes(), object.size_bytes());
-    let written: HashSet<u64> = object
-        .chunks(0..u64::MAX)
-        .into_iter()
-        .filter(|chunk| chunk.home.is_some())
-        .map(|chunk| chunk.no)
-        .collect();
     let chunks =
-        (0..size.div_ceil(chunk_bytes)).filter(|chunk| object.is_adopted() || written.contains(chunk));
+        (0..size.div_ceil(chunk_bytes)).filter(|chunk| object.has_data(chunk * chunk_bytes, chunk_bytes));
     let reads = chunks.map(|chunk| {
         let offset = chunk * chunk_bytes;
         let bytes = chunk_bytes.min(size - offset);

@@ -61,8 +61,8 @@ pub(super) async fn run(machine: &Machine, arguments: HeatArguments) -> Outcome 
         let [object] = objects.as_slice() else {
             return Err(Failure::usage("--explain needs one object, not a folder of them"));
         };
-        if no >= object.size_bytes().div_ceil(volume.chunk_bytes()) {
-            let chunks = count(object.size_bytes().div_ceil(volume.chunk_bytes()), "chunk");
+        if no >= object.stored_space_bytes().div_ceil(volume.chunk_bytes()) {
+            let chunks = count(object.stored_space_bytes().div_ceil(volume.chunk_bytes()), "chunk");
             return Err(Failure::failed(format!("object {:?} has {chunks}, counted from 0", object.name())));
         }
         let nothing = ChunkInfo { no, home: None, mirror: None, statistics: Default::default() };

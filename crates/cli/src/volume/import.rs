@@ -17,6 +17,7 @@ use tanada_io::{BufferPool, Device, DeviceOptions};
 use tanada_volume::{Attributes, Object, Volume};
 
 use super::folder::{Source, sources};
+use super::transform::TransformArguments;
 use super::{Machine, VolumeFolder};
 use crate::failure::{Failure, Outcome};
 use crate::output::{count, say, size};
@@ -31,6 +32,7 @@ pub(super) const DEPTH: usize = 8;
 Examples:
   tanada volume import vol backup/shop --name shop          # a database's folder
   tanada volume import vol orders.ibd --name shop/orders.ibd --class staging
+  tanada volume import vol backup/shop --name shop --compression zstd:3
   tanada sql --volume vol                                   # imported InnoDB folders are databases")]
 pub struct ImportArguments {
     #[command(flatten)]
@@ -47,13 +49,15 @@ pub struct ImportArguments {
     /// Most bytes that each object may take up
     #[arg(long, value_name = "SIZE")]
     quota: Option<ByteSize>,
+    #[command(flatten)]
+    transform: TransformArguments,
 }
 
 pub(super) async fn run(machine: &Machine, arguments: ImportArguments) -> Outcome {
-    let ImportArguments { folder, path, name, class, quota } = arguments;
+    let ImportArguments { folder, path, name, class, quota, transform } = arguments;
     let files = sources(&path, name.as_deref())?;
     let bytes = files.iter().map(|file| file.bytes).sum();
-    let attributes = Attributes { class, pin: None, quota_bytes: quota.map(ByteSize::bytes) };
+    let attributes = Attributes { class, quota_bytes: quota.map(ByteSize::bytes), ..transform.attributes()? };
     let progress = Progress::new("import", bytes);
     machine
         .write(&folder.volume, async |directory| {

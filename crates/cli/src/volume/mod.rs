@@ -21,6 +21,7 @@ mod remove;
 mod selection;
 mod spec;
 mod stat;
+mod transform;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -41,7 +42,10 @@ Examples:
   tanada sql --volume vol -c 'select count(*) from orders'
   tanada volume heat vol
 
-An object's name may have folders: shop/orders.ibd; shop then means all objects below it.")]
+An object's name may have folders: shop/orders.ibd; shop then means all objects below it.
+
+Keys of encrypted objects are lines IDENTIFIER;HEX (128 digits), in the file that TANADA_KEY_FILE names or in
+TANADA_KEYS itself.")]
 pub struct VolumeArguments {
     #[command(subcommand)]
     command: VolumeCommand,
@@ -63,6 +67,10 @@ enum VolumeCommand {
     Pin(relocate::PinArguments),
     /// Bound what objects take up, in the volume and of its fast class
     Quota(quota::QuotaArguments),
+    /// Change how new pages of objects are compressed and encrypted; pages that are there stay as they are
+    Alter(transform::AlterArguments),
+    /// Write all pages of objects anew, as their compression and encryption say now
+    Optimize(transform::OptimizeArguments),
     /// Move chunks of objects to a class
     Move(relocate::MoveArguments),
     /// Copy chunks of objects to a faster class; their home stays where it is
@@ -104,6 +112,8 @@ async fn dispatch(machine: Machine, command: VolumeCommand) -> Outcome {
         VolumeCommand::Heat(arguments) => heat::run(&machine, arguments).await,
         VolumeCommand::Pin(arguments) => relocate::pin(&machine, arguments).await,
         VolumeCommand::Quota(arguments) => quota::run(&machine, arguments).await,
+        VolumeCommand::Alter(arguments) => transform::alter(&machine, arguments).await,
+        VolumeCommand::Optimize(arguments) => transform::optimize(&machine, arguments).await,
         VolumeCommand::Move(arguments) => relocate::move_chunks(&machine, arguments).await,
         VolumeCommand::Mirror(arguments) => relocate::mirror(&machine, arguments).await,
         VolumeCommand::Drop(arguments) => relocate::drop_mirrors(&machine, arguments).await,

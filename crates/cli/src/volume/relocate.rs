@@ -221,7 +221,8 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     fn new(action: &'static str, volume: &Volume, objects: &[Object], folder: &'a Path) -> Work<'a> {
         let chunk_bytes = volume.chunk_bytes();
-        let total = objects.iter().map(|object| object.size_bytes().next_multiple_of(chunk_bytes)).sum();
+        let total =
+            objects.iter().map(|object| object.stored_space_bytes().next_multiple_of(chunk_bytes)).sum();
         let progress = Arc::new(Progress::new(action, total));
         let classes = volume.classes().into_iter().map(|class| (class.name, class.number)).collect();
         Work { action, folder, classes, chunk_bytes, progress, done: Relocated::default() }
@@ -293,7 +294,7 @@ fn check_quota(volume: &Volume, object: &Object, chunks: Range<u64>, class: &str
 
 /// Those of `chunks` that the object has.
 fn within(object: &Object, chunks: Range<u64>, chunk_bytes: u64) -> Range<u64> {
-    let end = object.size_bytes().div_ceil(chunk_bytes).min(chunks.end);
+    let end = object.stored_space_bytes().div_ceil(chunk_bytes).min(chunks.end);
     chunks.start.min(end)..end
 }
 

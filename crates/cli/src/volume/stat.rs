@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde::Serialize;
-use tanada_volume::{Object, Volume};
+use tanada_volume::{BLOCK_BYTES, Object, Volume};
 
 use super::{Machine, VolumeFolder, selection};
 use crate::failure::Outcome;
@@ -36,6 +36,19 @@ struct Statistics {
     class: Option<String>,
     pin: Option<String>,
     quota_bytes: Option<u64>,
+    /// Bytes of a block: an image of a page takes whole ones.
+    fs_block_size: u64,
+    /// As it is for new pages.
+    compression: String,
+    /// The identifier of the key of new pages.
+    encryption: Option<u16>,
+    page_bytes: Option<u64>,
+    /// Bytes of the blocks that pages take, in the chunks that are allocated.
+    stored_bytes: Option<u64>,
+    /// Pages by the algorithm by which each is compressed; `hole` for those that take nothing.
+    pages: BTreeMap<String, u64>,
+    /// Encrypted pages by key.
+    pages_by_key: BTreeMap<u16, u64>,
     /// Chunks whose home is in a class.
     chunks: BTreeMap<String, u64>,
     /// Chunks that have a mirror in a class.
@@ -70,6 +83,13 @@ fn statistics(volume: &Volume, object: &Object) -> Statistics {
         class: attributes.class,
         pin: attributes.pin,
         quota_bytes: attributes.quota_bytes,
+        fs_block_size: BLOCK_BYTES,
+        compression: attributes.compression.to_string(),
+        encryption: attributes.encryption,
+        page_bytes: None,
+        stored_bytes: None,
+        pages: BTreeMap::new(),
+        pages_by_key: BTreeMap::new(),
         chunks: BTreeMap::new(),
         mirrors: BTreeMap::new(),
         reads: 0,
@@ -79,6 +99,13 @@ fn statistics(volume: &Volume, object: &Object) -> Statistics {
         sequential_share: 0.0,
         heat: 0.0,
     };
+    if let Some(pages) = object.page_statistics() {
+        all.page_bytes = Some(pages.page_bytes);
+        all.stored_bytes = Some(pages.stored_bytes);
+        all.pages = pages.by_algorithm;
+        all.pages.insert("hole".to_owned(), pages.holes);
+        all.pages_by_key = pages.by_key;
+    }
     let mut sequential = 0;
     for chunk in object.chunks(0..u64::MAX) {
         for (place, counts) in [(chunk.home, &mut all.chunks), (chunk.mirror, &mut all.mirrors)] {
@@ -123,5 +150,12 @@ fn text(all: &Statistics) -> String {
         all.quota_bytes.map(|quota| format!("  quota      {}", size(quota))),
     ];
     lines.extend(attributes.into_iter().flatten());
+    if let (Some(page_bytes), Some(stored_bytes)) = (all.page_bytes, all.stored_bytes) {
+        let mix: Vec<String> = all.pages.iter().map(|(form, pages)| format!("{form} {pages}")).collect();
+        let key = all.encryption.map_or_else(String::new, |key| format!(", encrypted with key {key}"));
+        lines.push(format!("  compression {} in pages of {}{key}", all.compression, size(page_bytes)));
+        lines.push(format!("  stored     {} in blocks of {}", size(stored_bytes), size(all.fs_block_size)));
+        lines.push(format!("  pages      {}", mix.join(", ")));
+    }
     lines.join("\n") + "\n"
 }

@@ -488,3 +488,45 @@ fn errors_of_volume_commands_say_what_to_do() {
         assert!(tanada(&["volume", command, "--help"]).output().contains("Examples:"), "{command}");
     }
 }
+
+#[test]
+fn compressed_objects_are_imported_altered_optimized_and_exported_with_their_holes() {
+    use std::os::unix::fs::MetadataExt;
+    let made = Made::new();
+    let bytes = holey(&made.path("in"));
+    let import = ["--name", "some/file", "--compression", "zstd:3", "--page-size", "32KiB"];
+    made.run("import", &[&[made.path("in").as_str()], &import[..]].concat()).output();
+    let lies = &made.json("stat", &["some/file"])[0];
+    assert_eq!((&lies["compression"], &lies["page_bytes"]), (&"zstd:3".into(), &32768.into()), "{lies}");
+    assert_eq!(lies["pages"]["zstd"], 46 + 10, "{lies}");
+    assert!(lies["stored_bytes"].as_u64().unwrap() < 56 * 8192, "{lies}");
+    assert!(lies["allocated_bytes"].as_u64().unwrap() <= 1 << 20, "{lies}");
+
+    let altered = made.run("alter", &["some", "compression=lz4"]);
+    assert_eq!(altered.output(), "1 object altered\n");
+    let lies = &made.json("stat", &["some/file"])[0];
+    assert_eq!((&lies["compression"], &lies["pages"]["zstd"]), (&"lz4".into(), &56.into()), "{lies}");
+    let optimized = made.run("optimize", &["some/file"]).output();
+    assert!(optimized.starts_with("1 object optimized, 1 MiB before, "), "{optimized}");
+    assert_eq!(made.json("stat", &["some/file"])[0]["pages"]["lz4"], 56);
+    let shown = made.run("stat", &["some/file"]).output();
+    assert!(shown.contains("  compression lz4 in pages of 32 KiB\n"), "{shown}");
+
+    made.run("export", &["some/file", &made.path("out")]).output();
+    assert!(std::fs::read(made.path("out")).unwrap() == bytes);
+    let out = std::fs::metadata(made.path("out")).unwrap();
+    assert!(out.blocks() * 512 < 3 << 20, "the holes are holes: {}", out.blocks());
+
+    for (words, why) in [
+        (&["alter", "some/file", "compression=gzip"] as &[&str], "zstd:LEVEL"),
+        (&["alter", "some/file", "compression=zlib:10"], "1 to 9"),
+        (&["alter", "some/file", "page_size=16KiB"], "cannot change"),
+        (&["alter", "some/file", "encryption=1"], "TANADA_KEY"),
+    ] {
+        let outcome = made.run(words[0], &words[1..]);
+        let code = if words[2].starts_with("compression") { 2 } else { 1 };
+        let error = outcome.error(code);
+        assert!(error.contains(why), "{words:?}: {error}");
+    }
+    made.assert_sound();
+}

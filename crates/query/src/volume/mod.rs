@@ -14,7 +14,7 @@ mod mounts;
 use std::sync::Arc;
 
 use tanada_io::{Executors, ModelSpec, Timeline};
-use tanada_volume::directory::Settings;
+use tanada_volume::directory::{Keys, Settings};
 
 pub use files::VolumeFiles;
 pub use mounts::databases;
@@ -34,5 +34,6 @@ pub fn settings(executors: &Arc<Executors>) -> Settings {
         })),
         buffers: Some(executors.buffers().clone()),
         clock: None,
+        keys: Keys::Environment,
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tanada_base::SplitMix64;
-use tanada_volume::{Attributes, Budget, Relocation};
+use tanada_volume::{Attributes, Budget, Compression, Relocation};
 
 use super::teller::Teller;
 use crate::oracle::Tag;
@@ -61,7 +61,10 @@ async fn step(teller: Teller, seed: u64) {
     let tags = teller.tags();
     if tags.is_empty() || (tags.len() < MOST_OBJECTS && random.below(12) == 0) {
         let name = NAMES[random.below(NAMES.len() as u64) as usize];
-        teller.create(name, &attributes(&mut random));
+        let said = attributes(&mut random);
+        let transform = if teller.transforms.get() { transform(&mut random) } else { Attributes::default() };
+        let Attributes { class, pin, quota_bytes, .. } = said;
+        teller.create(name, &Attributes { class, pin, quota_bytes, ..transform });
         return;
     }
     let tag = tags[random.below(tags.len() as u64) as usize];
@@ -87,6 +90,13 @@ async fn step(teller: Teller, seed: u64) {
         }
         // An adopted file can be read only.
         _ if teller.is_adopted(tag) => teller.read(tag, 0, size as usize).await,
+        48..52 if teller.transforms.get() => {
+            if random.below(2) == 0 {
+                teller.alter(tag, &transform(&mut random)).await;
+            } else {
+                teller.optimize(tag).await;
+            }
+        }
         48..62 => teller.sync(tag).await,
         62..67 => {
             let offset = place(&mut random, size);
@@ -172,5 +182,19 @@ fn attributes(random: &mut SplitMix64) -> Attributes {
         class: (random.below(2) == 0).then(|| class(random)),
         pin: (random.below(12) == 0).then(|| class(random)),
         quota_bytes: (random.below(10) == 0).then(|| 8192 * (1 + random.below(4))),
+        ..Attributes::default()
     }
+}
+
+/// A compression and a key, or none of one of them or of both.
+fn transform(random: &mut SplitMix64) -> Attributes {
+    let compression = match random.below(5) {
+        0 => Compression::None,
+        1 => Compression::Zstd(1),
+        2 => Compression::Zlib(1),
+        _ => Compression::Lz4,
+    };
+    let encryption = [None, None, Some(1), Some(2)][random.below(4) as usize];
+    let page_bytes = Some(if random.below(4) == 0 { 4096 } else { 8192 });
+    Attributes { compression, encryption, page_bytes, ..Attributes::default() }
 }

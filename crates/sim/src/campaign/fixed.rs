@@ -260,6 +260,7 @@ pub(super) async fn attributes(teller: &Teller) -> Teller {
         class: class.map(str::to_owned),
         pin: pin.map(str::to_owned),
         quota_bytes,
+        ..Attributes::default()
     };
     let preferring = teller.create("a", &said(Some("fast"), None, None)).unwrap_or_default();
     teller.write(preferring, 0, 2 * CHUNK as usize).await;

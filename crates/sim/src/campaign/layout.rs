@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tanada_io::{BufferPool, Device};
 use tanada_volume::{
-    ClassParts, ClassSettings, CrashPoints, Identity, Opener, Parts, PlantedBug, Timer, VolumeSettings,
+    ClassParts, ClassSettings, CrashPoints, Identity, KeyRing, Opener, Parts, PlantedBug, Timer,
+    VolumeSettings,
 };
 
 use crate::disk::{DiskImage, DiskOptions, SimDisk};
@@ -138,6 +139,7 @@ impl Rig {
             buffers: buffers.clone(),
             crash_points,
             planted_bug,
+            keys: KeyRing::parse(super::transformed::KEYS, "the keys").unwrap_or_default(),
             ..Parts::new(self.metadata.device())
         }
     }

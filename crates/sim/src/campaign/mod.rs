@@ -6,6 +6,7 @@
 //!    own and judged, and power may be cut again during that recovery or after it.
 //! 3. What goes wrong is a [`Failure`] with the command that repeats it.
 
+mod altering;
 mod begun;
 mod book;
 mod busy;
@@ -20,6 +21,7 @@ mod recovery;
 mod report;
 mod story;
 mod teller;
+mod transformed;
 
 use std::sync::Arc;
 
@@ -40,7 +42,7 @@ use recovery::Judge;
 pub(crate) use recovery::cut_while;
 use teller::Teller;
 
-const PLANTED_BUGS: [PlantedBug; 10] = [
+const PLANTED_BUGS: [PlantedBug; 12] = [
     PlantedBug::None,
     PlantedBug::SwitchBeforeSync,
     PlantedBug::ReuseBeforeFree,
@@ -51,6 +53,8 @@ const PLANTED_BUGS: [PlantedBug; 10] = [
     PlantedBug::IgnorePin,
     PlantedBug::CountHalf,
     PlantedBug::TrustMirrors,
+    PlantedBug::JournalPagesBeforeData,
+    PlantedBug::ReusePagesEarly,
 ];
 
 const KEY_VALUE_BUGS: [tanada_kv::PlantedBug; 8] = [

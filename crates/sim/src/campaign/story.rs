@@ -1,9 +1,9 @@
 //! The stories, by name.
 
 use super::teller::Teller;
-use super::{busy, fixed, mirrored};
+use super::{busy, fixed, mirrored, transformed};
 
-/// Names of all stories: `busy` and `mirrored` are random, the others are fixed.
+/// Names of all stories: `busy`, `mirrored`, `transformed` and `database` are random, the others are fixed.
 pub fn story_names() -> &'static [&'static str] {
     &[
         "busy",
@@ -22,6 +22,10 @@ pub fn story_names() -> &'static [&'static str] {
         "giving-up",
         "attributes",
         "mirrored",
+        "transformed",
+        "pages",
+        "altering",
+        "database",
     ]
 }
 
@@ -45,6 +49,10 @@ pub(crate) async fn tell(name: &str, teller: &Teller) -> Result<Teller, String> 
         "giving-up" => fixed::giving_up(teller).await,
         "attributes" => *teller = fixed::attributes(teller).await,
         "mirrored" => *teller = mirrored::tell(teller).await,
+        "transformed" => transformed::busy(teller).await,
+        "pages" => *teller = transformed::pages(teller).await,
+        "altering" => *teller = transformed::altering(teller).await,
+        "database" => transformed::database(teller).await,
         other => return Err(format!("there is no story {other:?}; there are: {}", story_names().join(", "))),
     }
     Ok(teller.clone())

@@ -5,7 +5,7 @@
 //! may run at once.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -32,6 +32,10 @@ pub(crate) struct Teller {
     pub(crate) crash_points: CrashPoints,
     pub(crate) planted_bug: PlantedBug,
     pub(super) ledger: Ledger,
+    /// Objects whose transform is being changed: nothing else is said of them meanwhile.
+    pub(super) altering: Rc<RefCell<BTreeSet<Tag>>>,
+    /// Whether new objects may have transforms, and others get them.
+    pub(crate) transforms: Rc<Cell<bool>>,
     pub(super) handles: Rc<RefCell<BTreeMap<Tag, Object>>>,
     /// Whether devices may fail, so that any error is an answer.
     pub(crate) expects_errors: Rc<Cell<bool>>,
@@ -54,6 +58,8 @@ impl Teller {
             crash_points: CrashPoints::default(),
             planted_bug: PlantedBug::None,
             ledger: Ledger::default(),
+            altering: Rc::default(),
+            transforms: Rc::default(),
             handles: Rc::default(),
             expects_errors: Rc::default(),
         }
@@ -200,6 +206,11 @@ impl Teller {
 
     pub(crate) fn set_attributes(&self, tag: Tag, attributes: &Attributes) {
         let Some(object) = self.handle(tag) else { return };
+        if self.altering.borrow().contains(&tag) {
+            return;
+        }
+        let Attributes { compression, page_bytes, encryption, .. } = object.attributes();
+        let attributes = &Attributes { compression, page_bytes, encryption, ..attributes.clone() };
         let answer = object.set_attributes(attributes);
         if answer.is_ok() {
             self.book.open().oracle.set_attributes(tag, attributes);

@@ -327,7 +327,9 @@ impl Oracle {
                 [&known.attributes].into_iter().chain(known.settings.iter().map(|(_, said)| said)).collect();
             return Err(format!("it has {:?}; possible are {said:?}", found.attributes));
         }
-        known.model.check_recovered(&found.image)
+        known.model.check_recovered(&found.image)?;
+        let page_bytes = found.attributes.page_bytes;
+        page_bytes.map_or(Ok(()), |bytes| known.model.check_pages(&found.image, u64::from(bytes)))
     }
 
     /// Finds for each of `found` a known object that it can be; `reason` is the first thing that did not fit.

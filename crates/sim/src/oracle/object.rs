@@ -100,6 +100,8 @@ pub(crate) struct ObjectModel {
     changes: Vec<Entry>,
     reads: Vec<ActiveRead>,
     next: u64,
+    /// Changes up to this one may have been made while the object had no pages: those that failed may have torn pages.
+    plain_until: u64,
 }
 
 impl ObjectModel {
@@ -110,6 +112,16 @@ impl ObjectModel {
 
     pub(crate) fn size(&self) -> u64 {
         self.current.size_bytes()
+    }
+
+    /// The object may be getting pages from now on, until [`has_pages`](Self::has_pages).
+    pub(crate) fn may_get_pages(&mut self) {
+        self.plain_until = u64::MAX;
+    }
+
+    /// The object has pages now, if it was to get some.
+    pub(crate) fn has_pages(&mut self) {
+        self.plain_until = self.plain_until.min(self.next);
     }
 
     /// Whether a change of this range is in flight.
@@ -294,6 +306,41 @@ impl ObjectModel {
         Ok(())
     }
 
+    /// Judges the pages of what was found: a page that was written as a whole, since it was synced, is one of these
+    /// writes as a whole, whatever became of them.
+    pub(crate) fn check_pages(&self, found: &DiskImage, page_bytes: u64) -> Result<(), String> {
+        let (mut page, mut version) = (vec![0; page_bytes as usize], vec![0; page_bytes as usize]);
+        for offset in (0..found.size_bytes() / page_bytes * page_bytes).step_by(page_bytes as usize) {
+            let end = offset + page_bytes;
+            let touching = || {
+                self.changes.iter().filter(move |entry| {
+                    let (from, to) = entry.change.range();
+                    from < end && offset < to
+                })
+            };
+            let is_whole = |entry: &Entry| match &*entry.change {
+                _ if entry.stage == Stage::Failed && entry.no <= self.plain_until => false,
+                Change::Write { offset: from, bytes } => *from <= offset && end <= from + bytes.len() as u64,
+                _ => false,
+            };
+            if touching().next().is_none() || !touching().all(is_whole) {
+                continue;
+            }
+            found.read(offset, &mut page);
+            self.synced.read(offset, &mut version);
+            let is_version = |entry: &Entry| match &*entry.change {
+                Change::Write { offset: from, bytes } => {
+                    page == bytes[(offset - from) as usize..(end - from) as usize]
+                }
+                _ => false,
+            };
+            if page != version && !touching().any(is_version) {
+                return Err(format!("the page at offset {offset} is torn: {}", describe(&page)));
+            }
+        }
+        Ok(())
+    }
+
     /// Ranges of sizes, both ends included.
     fn possible_sizes(&self) -> Vec<(u64, u64)> {
         let synced = self.synced.size_bytes();
@@ -469,5 +516,26 @@ mod tests {
         model.synced(&sync);
         assert!(model.check_recovered(&image(&[2])).is_err());
         assert!(model.check_recovered(&image(&[3])).is_ok());
+    }
+
+    #[test]
+    fn a_page_that_is_torn_between_sectors_is_found() {
+        let mut model = ObjectModel::certain(image(&[1, 1, 1, 1]));
+        for value in [2, 3] {
+            let change = Change::Write { offset: 0, bytes: vec![value; 2 * SECTOR_BYTES as usize] };
+            let no = model.begin(change);
+            model.done(no);
+        }
+        for (sectors, is_whole) in [
+            ([1, 1, 1, 1], true),
+            ([2, 2, 1, 1], true),
+            ([3, 3, 1, 1], true),
+            ([2, 3, 1, 1], false),
+            ([1, 3, 1, 1], false),
+        ] {
+            assert!(model.check_recovered(&image(&sectors)).is_ok(), "each sector is possible");
+            let judged = model.check_pages(&image(&sectors), 2 * SECTOR_BYTES);
+            assert_eq!(judged.is_ok(), is_whole, "{sectors:?}");
+        }
     }
 }

@@ -7,6 +7,9 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The inverse of `FACTOR` modulo 2^64.
 const INVERSE: u64 = 0xf1de_83e1_9937_733d;
 
+/// Every fourth write repeats its words over so many, so that it can be compressed.
+const REPEATED_WORDS: u64 = 32;
+
 /// The bytes that write `write` of object `object` puts at `offset`.
 pub(crate) fn pattern(object: u16, write: u16, offset: u64, bytes: &mut [u8]) {
     let mut at = 0;
@@ -21,6 +24,7 @@ pub(crate) fn pattern(object: u16, write: u16, offset: u64, bytes: &mut [u8]) {
 }
 
 fn word(object: u16, write: u16, index: u64) -> u64 {
+    let index = if write % 4 == 1 { index / REPEATED_WORDS * REPEATED_WORDS } else { index };
     let plain = (u64::from(object) << 48) | (u64::from(write) << 32) | (index & 0xffff_ffff);
     plain.wrapping_add(1).wrapping_mul(FACTOR)
 }

@@ -33,7 +33,7 @@ fn each_io_fails_once(story: &str, operation: Option<Operation>) -> Report {
 
 #[test]
 fn each_io_of_a_story_may_fail() {
-    for story in ["writing", "truncating", "moving", "mirroring", "changing-classes", "naming"] {
+    for story in ["writing", "truncating", "moving", "mirroring", "changing-classes", "naming", "pages"] {
         println!("{story}: {}", each_io_fails_once(story, None));
     }
 }
@@ -60,6 +60,17 @@ fn full_devices_refuse_writes_and_keep_data() {
     let rule = Rule::new(Fault::NoSpace, When::PerMillion(30_000));
     let report = all_hold(&with(vec![rule], 50), &seeds("busy", 200..240));
     assert!(report.faults > 20, "{report}");
+}
+
+#[test]
+fn errors_and_full_devices_lose_no_synced_page() {
+    for (fault, first) in [(Fault::Error, 1), (Fault::NoSpace, 100), (Fault::Short, 200)] {
+        let rule = Rule::new(fault, When::PerMillion(15_000));
+        let report = all_hold(&with(vec![rule], 50), &seeds("transformed", first..first + 15));
+        assert!(report.faults > 10, "{fault:?}: {report}");
+    }
+    let rule = Rule::new(Fault::NoSpace, When::PerMillion(200_000)).of(Operation::Write);
+    all_hold(&with(vec![rule], 50), &seeds("altering", 1..6));
 }
 
 #[test]

@@ -73,6 +73,17 @@ fn an_io_that_is_counted_in_half_of_the_places_is_found() {
 }
 
 #[test]
+fn pages_that_are_journaled_before_their_data_are_durable_are_found() {
+    is_found(PlantedBug::JournalPagesBeforeData, "transformed");
+    is_found(PlantedBug::JournalPagesBeforeData, "pages");
+}
+
+#[test]
+fn blocks_that_are_used_again_before_their_pages_have_left_durably_are_found() {
+    is_found(PlantedBug::ReusePagesEarly, "transformed");
+}
+
+#[test]
 fn a_mirror_that_must_be_readable_is_found() {
     is_found(PlantedBug::TrustMirrors, "mirrored");
 }

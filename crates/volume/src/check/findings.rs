@@ -30,6 +30,8 @@ pub enum Finding {
     PlaceTwice { object: String, chunk: u64, place: Place, is_mirror: bool, other: String, other_chunk: u64 },
     /// A mirror is not in a faster class than its home.
     MirrorNotFaster { object: String, chunk: u64 },
+    /// A page lies nowhere, or where another page lies.
+    PagesWrong { object: String, why: String },
     /// A device is not there, or cannot be read.
     DeviceMissing { class: String, device: u16 },
     /// A device is another one's, of this volume or not.
@@ -56,6 +58,7 @@ impl Finding {
             Finding::MetadataDamaged { .. }
             | Finding::PlaceOutside { .. }
             | Finding::PlaceTwice { .. }
+            | Finding::PagesWrong { .. }
             | Finding::WrongDevice { .. }
             | Finding::LabelDamaged { .. }
             | Finding::DeviceTooSmall { .. } => Severity::NotRepairable,
@@ -94,6 +97,7 @@ impl fmt::Display for Finding {
                     "object {object:?}, chunk {chunk}: the mirror is not in a faster class than the home"
                 )
             }
+            Finding::PagesWrong { object, why } => write!(f, "object {object:?}: {why}"),
             Finding::DeviceMissing { class, device } => {
                 write!(f, "class {class}: device {device} is missing or cannot be read")
             }

@@ -5,6 +5,7 @@
 //! - both superblocks are whole, and the log up to its end;
 //! - every chunk's home and mirror lie within their class, and no place is claimed twice;
 //! - mirrors lie in faster classes than their homes;
+//! - pages lie in chunks that are mapped, and no two in the same block;
 //! - every device is there, large enough and the right one;
 //! - adopted files are what they were.
 //!
@@ -68,6 +69,7 @@ impl Volume {
         }
         check_devices(&recovered, &superblock, parts, &mut report).await;
         check_chunks(&recovered, &mut report);
+        check_pages(&recovered, superblock.chunk_bytes, &mut report);
         check_adopted(&recovered, &*parts.opener, &mut report);
         report.findings.sort_by_key(Finding::severity);
         Ok(report)
@@ -212,6 +214,15 @@ fn claim<'a>(
         other: other.to_owned(),
         other_chunk,
     })
+}
+
+fn check_pages(recovered: &Recovered, chunk_bytes: u64, report: &mut CheckReport) {
+    for object in recovered.objects.values() {
+        let Some(pages) = &object.pages else { continue };
+        if let Err(why) = pages.space(&object.table, chunk_bytes, object.size_bytes) {
+            report.findings.push(Finding::PagesWrong { object: object.name.clone(), why });
+        }
+    }
 }
 
 fn check_adopted(recovered: &Recovered, opener: &dyn Opener, report: &mut CheckReport) {

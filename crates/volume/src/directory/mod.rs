@@ -41,6 +41,30 @@ pub struct Settings {
     pub buffers: Option<Arc<BufferPool>>,
     /// The clock of statistics and budgets; the machine's by default.
     pub clock: Option<Arc<dyn tanada_base::Clock>>,
+    /// Where the keys of encrypted objects are; nowhere by default.
+    pub keys: Keys,
+}
+
+/// Where keys are.
+#[derive(Debug, Clone, Default)]
+pub enum Keys {
+    /// Nowhere: encrypted objects cannot be read.
+    #[default]
+    Nowhere,
+    /// In the environment: [`KeyRing::from_environment`](crate::KeyRing::from_environment).
+    Environment,
+    /// Here.
+    Ring(crate::KeyRing),
+}
+
+impl Keys {
+    fn ring(&self) -> Result<crate::KeyRing> {
+        match self {
+            Keys::Nowhere => Ok(crate::KeyRing::default()),
+            Keys::Environment => crate::KeyRing::from_environment(|name| std::env::var_os(name)),
+            Keys::Ring(keys) => Ok(keys.clone()),
+        }
+    }
 }
 
 impl std::fmt::Debug for Settings {
@@ -323,6 +347,7 @@ fn parts(folder: &Path, config: &DirectoryConfig, settings: &Settings, access: A
             _ => Error::io("metadata", &error),
         })?;
     let mut parts = Parts::new(metadata);
+    parts.keys = settings.keys.ring()?;
     let mut arrays = Vec::new();
     for class in &config.classes {
         let (class, of_class) = class_parts(folder, class, settings, access)?;

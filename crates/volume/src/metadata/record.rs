@@ -109,6 +109,41 @@ pub(crate) enum Record {
     WallTime {
         ms: u64,
     },
+    /// The object has pages of 2^`shift` bytes from here on; the first `pages` of them lie where they lay.
+    Paged {
+        id: u64,
+        shift: u8,
+        pages: u64,
+    },
+    /// What is done to new pages of the object.
+    Transform {
+        id: u64,
+        algorithm: u8,
+        level: u8,
+        key: u16,
+    },
+    /// The words of neighbouring pages; 0 is a hole.
+    Pages {
+        id: u64,
+        first: u64,
+        words: Vec<u64>,
+    },
+    /// `count` pages from `first` are holes.
+    PagesUnmapped {
+        id: u64,
+        first: u64,
+        count: u64,
+    },
+    /// The size of an object that has pages, as its users see it.
+    LogicalSize {
+        id: u64,
+        size_bytes: u64,
+    },
+    /// The check value of a key.
+    Key {
+        key: u16,
+        check: [u8; 8],
+    },
     /// The last of a checkpoint, alone in its block: a CRC-32C of the records of all blocks before.
     CheckpointEnd {
         digest: u32,
@@ -119,7 +154,10 @@ pub(crate) enum Record {
 pub(crate) const CHECKPOINT_END: u8 = 19;
 
 /// The highest tag that this program knows.
-const LAST_TAG: u8 = CHECKPOINT_END;
+const LAST_TAG: u8 = KEY;
+
+/// The tag of [`Record::Key`].
+const KEY: u8 = 25;
 
 fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(text.len() as u16).to_be_bytes());
@@ -241,6 +279,44 @@ impl Record {
                 out.push(CHECKPOINT_END);
                 out.extend_from_slice(&digest.to_be_bytes());
             }
+            _ => self.encode_pages(out),
+        }
+    }
+
+    fn encode_pages(&self, out: &mut Vec<u8>) {
+        match self {
+            Record::Paged { id, shift, pages } => {
+                put_id(out, 20, *id);
+                out.push(*shift);
+                out.extend_from_slice(&pages.to_be_bytes());
+            }
+            Record::Transform { id, algorithm, level, key } => {
+                put_id(out, 21, *id);
+                out.extend_from_slice(&[*algorithm, *level]);
+                out.extend_from_slice(&key.to_be_bytes());
+            }
+            Record::Pages { id, first, words } => {
+                put_id(out, 22, *id);
+                out.extend_from_slice(&first.to_be_bytes());
+                out.extend_from_slice(&(words.len() as u16).to_be_bytes());
+                for word in words {
+                    out.extend_from_slice(&word.to_be_bytes());
+                }
+            }
+            Record::PagesUnmapped { id, first, count } => {
+                put_id(out, 23, *id);
+                out.extend_from_slice(&first.to_be_bytes());
+                out.extend_from_slice(&count.to_be_bytes());
+            }
+            Record::LogicalSize { id, size_bytes } => {
+                put_id(out, 24, *id);
+                out.extend_from_slice(&size_bytes.to_be_bytes());
+            }
+            Record::Key { key, check } => {
+                out.push(KEY);
+                out.extend_from_slice(&key.to_be_bytes());
+                out.extend_from_slice(check);
+            }
             _ => {}
         }
     }
@@ -305,6 +381,8 @@ impl Fields {
             5 | 6 => return self.decode_names(reader),
             CHECKPOINT_END => Record::CheckpointEnd { digest: reader.u32()? },
             10..=14 => self.decode_chunks(reader)?,
+            20..=24 => self.decode_pages(reader)?,
+            KEY => Record::Key { key: reader.u16()?, check: reader.array()? },
             0 => return Ok(Err("a record of kind 0".to_owned())),
             _ => self.decode_object(reader)?,
         };
@@ -346,6 +424,21 @@ impl Fields {
                 let attributes = AttributeRecord { class: class(preferred), pin: class(pin), quota_bytes };
                 Record::Attributes { id, attributes }
             }
+        })
+    }
+
+    fn decode_pages(&self, reader: &mut Reader<'_>) -> Result<Record, ReadError> {
+        let id = reader.u64()?;
+        Ok(match self.tag {
+            20 => Record::Paged { id, shift: reader.u8()?, pages: reader.u64()? },
+            21 => Record::Transform { id, algorithm: reader.u8()?, level: reader.u8()?, key: reader.u16()? },
+            22 => {
+                let (first, count) = (reader.u64()?, reader.u16()?);
+                let words = (0..count).map(|_| reader.u64()).collect::<Result<Vec<u64>, ReadError>>()?;
+                Record::Pages { id, first, words }
+            }
+            23 => Record::PagesUnmapped { id, first: reader.u64()?, count: reader.u64()? },
+            _ => Record::LogicalSize { id, size_bytes: reader.u64()? },
         })
     }
 
@@ -402,6 +495,12 @@ mod tests {
                 attributes: AttributeRecord { class: Some(0), pin: Some(3), quota_bytes: Some(0) },
             },
             Record::Mapped { id: 7, first: 3, count: 40, place },
+            Record::Paged { id: 7, shift: 14, pages: 9 },
+            Record::Transform { id: 7, algorithm: 2, level: 22, key: 65535 },
+            Record::Pages { id: 7, first: 1 << 40, words: vec![0, 1, u64::MAX] },
+            Record::PagesUnmapped { id: 7, first: 3, count: u64::MAX },
+            Record::LogicalSize { id: 7, size_bytes: 12345 },
+            Record::Key { key: 3, check: *b"8 bytes!" },
             Record::Unmapped { id: 7, first: 3, count: u64::MAX },
             Record::Mirrored { id: 7, chunk: 3, place },
             Record::Unmirrored { id: 7, chunk: 3 },

@@ -1,12 +1,16 @@
 //! What a log says, put together: classes, objects and their chunks.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroU16;
 use std::time::Duration;
 
 use super::{AttributeRecord, Record};
 use crate::adopted::Identity;
 use crate::chunk::table::ChunkTable;
+use crate::page::PageSettings;
+use crate::page::recovered::RecoveredPages;
 use crate::settings::{LARGEST_OBJECT, MOST_CLASSES};
+use crate::transform::{Algorithm, Compression};
 
 /// A class as recorded.
 #[derive(Debug, Clone)]
@@ -28,6 +32,7 @@ pub(crate) struct RecoveredObject {
     pub(crate) tail_is_stale: bool,
     pub(crate) attributes: AttributeRecord,
     pub(crate) table: ChunkTable,
+    pub(crate) pages: Option<RecoveredPages>,
 }
 
 /// What time it is outside when a log is read, and in which time heat halves: heats went on cooling while the volume
@@ -46,6 +51,8 @@ pub(crate) struct Recovered {
     pub(crate) classes: Vec<RecoveredClass>,
     pub(crate) objects: BTreeMap<u64, RecoveredObject>,
     pub(crate) next_object: u64,
+    /// Check values of keys.
+    pub(crate) keys: BTreeMap<NonZeroU16, [u8; 8]>,
     chunk_bytes: u64,
     now: Duration,
     wall: WallTime,
@@ -142,8 +149,51 @@ impl Recovered {
                 self.next_object = self.next_object.max(id);
                 Ok(())
             }
+            Record::Paged { .. }
+            | Record::Transform { .. }
+            | Record::Pages { .. }
+            | Record::PagesUnmapped { .. }
+            | Record::LogicalSize { .. } => self.apply_pages(record),
+            Record::Key { key, check } => {
+                let key = NonZeroU16::new(key).ok_or("a key with the identifier 0")?;
+                self.keys.insert(key, check);
+                Ok(())
+            }
             _ => self.apply_chunks(record),
         }
+    }
+
+    fn pages(&mut self, id: u64) -> Result<&mut RecoveredPages, String> {
+        self.object(id)?.pages.as_mut().ok_or_else(|| format!("object number {id} has no pages"))
+    }
+
+    fn apply_pages(&mut self, record: Record) -> Result<(), String> {
+        match record {
+            Record::Paged { id, shift, pages } => {
+                let chunk_bytes = self.chunk_bytes;
+                let object = self.object(id)?;
+                if object.pages.is_some() || object.adopted.is_some() {
+                    return Err(format!("object number {id} cannot get pages"));
+                }
+                object.pages = Some(RecoveredPages::new(shift, pages, &object.table, chunk_bytes)?);
+            }
+            Record::Transform { id, algorithm, level, key } => {
+                let algorithm = Algorithm::from_number(algorithm);
+                let compression = algorithm.and_then(|algorithm| Compression::new(algorithm, level));
+                let compression = compression.ok_or_else(|| format!("a compression of level {level}"))?;
+                self.pages(id)?.settings = PageSettings { compression, key: NonZeroU16::new(key) };
+            }
+            Record::Pages { id, first, words } => self.pages(id)?.set(first, &words)?,
+            Record::PagesUnmapped { id, first, count } => self.pages(id)?.unmap(first, count),
+            Record::LogicalSize { id, size_bytes } if size_bytes <= LARGEST_OBJECT => {
+                self.pages(id)?.size = size_bytes;
+            }
+            Record::LogicalSize { id, size_bytes } => {
+                return Err(format!("object number {id} has {size_bytes} bytes"));
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn apply_class(&mut self, record: Record) -> Result<(), String> {

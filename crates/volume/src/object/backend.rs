@@ -85,6 +85,15 @@ impl Backend for ObjectBackend {
         }
         match request.operation {
             Operation::Read => {
+                // Should the object get pages from here on, what it has now is not written over before this is started.
+                let _grace = self.object.core.grace.enter();
+                if let Some(pages) = self.object.state.pages.get().cloned() {
+                    let object = self.object.clone();
+                    crate::waiting::drive(async move {
+                        object.read_pages_for(&pages, request, completion).await;
+                    });
+                    return Ticket::default();
+                }
                 let needed = 0..request.len;
                 read::start(&self.object.core, &self.object.state, request, needed, completion)
             }
@@ -132,7 +141,10 @@ impl Backend for ObjectBackend {
     }
 
     fn distrust(&self, offset: u64, len: u64) {
-        self.object.distrust_mirrors(offset, len);
+        match self.object.state.pages.get() {
+            Some(pages) => self.object.distrust_pages(&pages.clone(), offset, len),
+            None => self.object.distrust_mirrors(offset, len),
+        }
     }
 
     fn degrade(&self, error: &io::Error) -> bool {

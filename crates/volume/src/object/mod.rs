@@ -16,7 +16,7 @@
 mod backend;
 mod gather;
 mod information;
-mod read;
+pub(crate) mod read;
 mod reader;
 mod resize;
 mod sync;
@@ -24,8 +24,8 @@ mod write;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use tanada_io::{Buffer, Device};
@@ -36,7 +36,9 @@ pub use information::ChunkInfo;
 use crate::adopted::AdoptedFile;
 use crate::chunk::table::ChunkTable;
 use crate::metadata::AttributeRecord;
+use crate::page::Pages;
 use crate::statistics::{Counters, Streams};
+use crate::transform::Compression;
 use crate::volume::Core;
 use crate::waiting::Holds;
 use crate::{Error, ErrorKind, Result};
@@ -76,6 +78,9 @@ pub(crate) struct ObjectState {
     pub(crate) counters: Counters,
     pub(crate) streams: Streams,
     pub(crate) is_deleted: AtomicBool,
+    /// Its pages, if it has a transform, or had one: set once, under the journal's lock. The chunks, the size and the
+    /// tail above are those of the stored space then.
+    pub(crate) pages: OnceLock<Arc<Pages>>,
     poisoned: Mutex<Option<Error>>,
     is_poisoned: AtomicBool,
 }
@@ -107,6 +112,7 @@ impl ObjectState {
             counters: Counters::default(),
             streams: Streams::default(),
             is_deleted: AtomicBool::new(false),
+            pages: OnceLock::new(),
             poisoned: Mutex::new(None),
             is_poisoned: AtomicBool::new(false),
         }
@@ -163,6 +169,13 @@ pub struct Attributes {
     pub pin: Option<String>,
     /// Most bytes of chunks that the object may take up, mirrors not counted.
     pub quota_bytes: Option<u64>,
+    /// How new pages are compressed.
+    pub compression: Compression,
+    /// Bytes of a page: a power of two from 4 to 64 KiB, by default 16 KiB. It is fixed when the object gets its first
+    /// transform; said of an object without one it gives it pages.
+    pub page_bytes: Option<u32>,
+    /// The identifier of the key under which new pages are encrypted, with AES-256 in XTS mode.
+    pub encryption: Option<u16>,
 }
 
 /// A handle of an object. Cheap to clone.
@@ -185,7 +198,7 @@ impl Object {
 
     /// Its size in bytes.
     pub fn size_bytes(&self) -> u64 {
-        self.state.size()
+        self.state.pages.get().map_or_else(|| self.state.size(), |pages| pages.size())
     }
 
     /// Bytes of the chunks that it takes up, mirrors not counted.
@@ -228,7 +241,9 @@ impl Object {
     pub async fn write_sparse(&self, offset: u64, buffer: Buffer) -> Result<()> {
         let block = crate::BLOCK_BYTES as usize;
         let is_data = |block: &[u8]| block.iter().any(|byte| *byte != 0);
-        if !offset.is_multiple_of(crate::BLOCK_BYTES) || buffer.chunks(block).all(is_data) {
+        // Pages of zeros become holes by themselves.
+        let has_pages = self.state.pages.get().is_some();
+        if has_pages || !offset.is_multiple_of(crate::BLOCK_BYTES) || buffer.chunks(block).all(is_data) {
             return self.write(offset, buffer).await.map(drop);
         }
         let mut at = 0;

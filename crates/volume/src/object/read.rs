@@ -486,7 +486,7 @@ pub(super) fn count_chunks(
 }
 
 /// An error as a backend reports it; [`from_io`] takes it out again.
-pub(super) fn into_io(error: Error) -> io::Error {
+pub(crate) fn into_io(error: Error) -> io::Error {
     let kind = match error.kind() {
         ErrorKind::NoSpace | ErrorKind::QuotaExceeded => io::ErrorKind::StorageFull,
         ErrorKind::InvalidInput => io::ErrorKind::InvalidInput,

@@ -22,6 +22,11 @@ impl Object {
     /// `NotFound` if the object was deleted, `MissingDevice` or `Device` if the bytes cannot be read.
     pub async fn read(&self, offset: u64, mut buffer: Buffer) -> Result<Buffer> {
         self.state.check_there()?;
+        // Should the object get pages from here on, what it has now is not written over before this is done.
+        let _grace = self.core.grace.enter();
+        if let Some(pages) = self.state.pages.get() {
+            return self.read_pages(pages.clone(), offset, buffer).await;
+        }
         let len = buffer.len();
         let aligned = offset.is_multiple_of(BLOCK_BYTES) && (len as u64).is_multiple_of(BLOCK_BYTES);
         if aligned {
@@ -62,13 +67,22 @@ impl Object {
             let what = format!("{len} bytes at offset {offset}, of which {needed:?} are needed");
             return Err(Error::invalid(format!("{what}: whole blocks of {BLOCK_BYTES} bytes are read")));
         }
+        let _grace = self.core.grace.enter();
+        if let Some(pages) = self.state.pages.get() {
+            return self.read_pages(pages.clone(), offset, buffer).await;
+        }
         let needed = needed.start as u64..needed.end as u64;
         let (mut buffer, done) = self.read_aligned(offset, buffer, needed).await?;
         buffer.truncate(done);
         Ok(buffer)
     }
 
-    async fn read_aligned(&self, offset: u64, buffer: Buffer, needed: Range<u64>) -> Result<(Buffer, usize)> {
+    pub(crate) async fn read_aligned(
+        &self,
+        offset: u64,
+        buffer: Buffer,
+        needed: Range<u64>,
+    ) -> Result<(Buffer, usize)> {
         let want = buffer.len();
         let mut buffer = buffer;
         let mut done = 0;

@@ -32,6 +32,9 @@ impl Object {
     /// As for writes.
     pub async fn resize(&self, size_bytes: u64) -> Result<()> {
         self.check_writable()?;
+        if let Some(pages) = self.state.pages.get() {
+            return self.resize_pages(pages.clone(), size_bytes).await;
+        }
         if size_bytes > LARGEST_OBJECT {
             return Err(Error::invalid(format!(
                 "object {:?}: an object has at most {LARGEST_OBJECT} bytes",
@@ -40,6 +43,10 @@ impl Object {
         }
         let hold = Arc::new(self.state.holds.hold(0..=u64::MAX, true).await);
         self.check_writable()?;
+        if let Some(pages) = self.state.pages.get() {
+            drop(hold);
+            return self.resize_pages(pages.clone(), size_bytes).await;
+        }
         let keep: Keep = hold.clone();
         let size = self.state.size();
         if size_bytes > size && self.state.tail_is_stale.load(Ordering::SeqCst) {
@@ -193,6 +200,9 @@ impl Object {
     /// As for writes.
     pub async fn punch(&self, offset: u64, len: u64) -> Result<()> {
         self.check_writable()?;
+        if let Some(pages) = self.state.pages.get() {
+            return self.punch_pages(pages.clone(), offset, len).await;
+        }
         let (chunk_bytes, shift) = (self.core.chunk_bytes, self.core.chunk_shift);
         let wanted_end = offset.saturating_add(len);
         if offset >= wanted_end || offset >= self.state.size() {
@@ -200,6 +210,10 @@ impl Object {
         }
         let hold = Arc::new(self.state.holds.hold(offset >> shift..=(wanted_end - 1) >> shift, true).await);
         self.check_writable()?;
+        if let Some(pages) = self.state.pages.get() {
+            drop(hold);
+            return self.punch_pages(pages.clone(), offset, len).await;
+        }
         let keep: Keep = hold.clone();
         let size = self.state.size();
         // The last chunk counts as a whole one if nothing of it is left.

@@ -59,17 +59,26 @@ impl Object {
         self.check_writable()
     }
 
-    async fn sync_alone(&self) -> Result<()> {
+    pub(crate) async fn sync_alone(&self) -> Result<()> {
         self.check_syncable()?;
         let state = &self.state;
         // What nobody waits for any more must not come to the device behind the back of a sync.
         state.holds.settle().await;
+        // Before anything else is noted, which has to cover it.
+        let paged = self.note_pages();
         let mut dirty = Dirty { object: self, classes: state.dirty_classes.swap(0, Ordering::SeqCst) };
-        let noted: Vec<(u64, u64)> =
+        let chunks: Vec<(u64, u64)> =
             state.fresh.lock().entries.iter().map(|(chunk, no)| (*chunk, *no)).collect();
         let size = state.size();
         if self.core.bug == PlantedBug::MapBeforeData {
-            let lsn = self.queue_mappings(&noted, size);
+            let lsn = self.queue_mappings(&chunks, size);
+            self.core.commit(lsn).await?;
+        }
+        if self.core.bug == PlantedBug::JournalPagesBeforeData
+            && let Some(noted) = &paged
+        {
+            self.queue_mappings(&chunks, size);
+            let lsn = self.queue_pages(noted);
             self.core.commit(lsn).await?;
         }
         // CRASH: nothing that was written since the last sync need survive.
@@ -80,10 +89,23 @@ impl Object {
         // CRASH: the data are durable; what overwrote older bytes is there, new chunks are not mapped and are free at
         // the next opening.
         self.core.crash.reached("sync.before-mapping");
-        let lsn = self.queue_mappings(&noted, size);
+        let mut lsn = self.queue_mappings(&chunks, size);
+        if let Some(noted) = &paged {
+            // CRASH: pages are where they were; should the mapping of chunks become durable alone, nothing lies in the
+            // new ones.
+            self.core.crash.reached("sync.before-pages");
+            lsn = self.queue_pages(noted);
+            if self.core.bug == PlantedBug::ReusePagesEarly {
+                self.reclaim_pages(&noted.pages);
+            }
+        }
         // CRASH: as before; the records are in memory only.
         self.core.crash.reached("sync.before-commit");
-        self.core.commit(lsn).await
+        self.core.commit(lsn).await?;
+        if let Some(noted) = &paged {
+            self.reclaim_pages(&noted.pages);
+        }
+        Ok(())
     }
 
     pub(super) async fn sync_classes(&self, mask: u64) -> Result<()> {

@@ -100,6 +100,9 @@ fn try_start(
         return Err((request, completion));
     }
     let Some(hold) = state.holds.try_hold(chunk..=chunk, false) else { return Err((request, completion)) };
+    if state.pages.get().is_some() {
+        return Err((request, completion));
+    }
     let Some((leaf, place)) = state.plainly_mapped(chunk) else { return Err((request, completion)) };
     if end > state.size() && state.tail_is_stale.load(Ordering::SeqCst) {
         return Err((request, completion));
@@ -221,10 +224,12 @@ struct Piece {
     chunk: u64,
     within: u64,
     buffer: Buffer,
+    /// Of the stored space of an object that has pages.
+    is_stored: bool,
 }
 
 impl Object {
-    pub(super) fn check_writable(&self) -> Result<()> {
+    pub(crate) fn check_writable(&self) -> Result<()> {
         self.core.check_writable()?;
         self.state.check_there()?;
         self.state.check_not_poisoned()?;
@@ -242,7 +247,7 @@ impl Object {
     /// # Errors
     /// `NoSpace` or `QuotaExceeded` if there is no chunk for it, `ReadOnly`, `NotFound` if the object was deleted;
     /// `Device` if a device failed: the object is poisoned then.
-    pub async fn write(&self, offset: u64, mut buffer: Buffer) -> Result<Buffer> {
+    pub async fn write(&self, offset: u64, buffer: Buffer) -> Result<Buffer> {
         self.check_writable()?;
         let end = offset.checked_add(buffer.len() as u64).filter(|end| *end <= LARGEST_OBJECT);
         if end.is_none() {
@@ -254,14 +259,27 @@ impl Object {
         if buffer.is_empty() {
             return Ok(buffer);
         }
+        match self.state.pages.get() {
+            Some(pages) => self.write_pages(pages.clone(), offset, buffer).await,
+            None => self.write_plain(offset, buffer, false).await,
+        }
+    }
+
+    /// Writes to the chunks of the object as they are; `is_stored`: it has pages, and this is its stored space.
+    pub(crate) async fn write_plain(
+        &self,
+        offset: u64,
+        mut buffer: Buffer,
+        is_stored: bool,
+    ) -> Result<Buffer> {
         let is_sequential = self.state.streams.note(offset, buffer.len() as u64);
         let chunk_bytes = self.core.chunk_bytes;
         let first_len = (chunk_bytes - (offset & (chunk_bytes - 1))).min(buffer.len() as u64) as usize;
         if first_len == buffer.len() {
-            return self.write_piece(self.piece(offset, buffer), is_sequential).await;
+            return self.write_piece(self.piece(offset, buffer, is_stored), is_sequential).await;
         }
         if !offset.is_multiple_of(BLOCK_BYTES) {
-            let copies = self.copied_pieces(offset, first_len, &buffer);
+            let copies = self.copied_pieces(offset, first_len, &buffer, is_stored);
             let writes: FuturesUnordered<_> =
                 copies.into_iter().map(|piece| self.write_piece(piece, is_sequential)).collect();
             writes.try_for_each(|_| std::future::ready(Ok(()))).await?;
@@ -271,11 +289,11 @@ impl Object {
         let (mut at, mut len) = (offset, first_len);
         while buffer.len() > len {
             let rest = buffer.split_off(len);
-            pieces.push(self.piece(at, std::mem::replace(&mut buffer, rest)));
+            pieces.push(self.piece(at, std::mem::replace(&mut buffer, rest), is_stored));
             at += len as u64;
             len = chunk_bytes as usize;
         }
-        pieces.push(self.piece(at, buffer));
+        pieces.push(self.piece(at, buffer, is_stored));
         let writes = pieces.into_iter().map(|piece| self.write_piece(piece, is_sequential));
         let mut written = futures::future::try_join_all(writes).await?.into_iter();
         let lost = || Error::new(ErrorKind::Cancelled, "a buffer was lost");
@@ -286,12 +304,17 @@ impl Object {
         Ok(whole)
     }
 
-    fn piece(&self, at: u64, buffer: Buffer) -> Piece {
-        Piece { chunk: at >> self.core.chunk_shift, within: at & (self.core.chunk_bytes - 1), buffer }
+    fn piece(&self, at: u64, buffer: Buffer, is_stored: bool) -> Piece {
+        Piece {
+            chunk: at >> self.core.chunk_shift,
+            within: at & (self.core.chunk_bytes - 1),
+            buffer,
+            is_stored,
+        }
     }
 
     /// The pieces of a request whose chunks begin off the boundaries at which a buffer can be split.
-    fn copied_pieces(&self, offset: u64, first_len: usize, buffer: &[u8]) -> Vec<Piece> {
+    fn copied_pieces(&self, offset: u64, first_len: usize, buffer: &[u8], is_stored: bool) -> Vec<Piece> {
         let (first, rest) = buffer.split_at(first_len);
         let mut at = offset;
         let parts = std::iter::once(first).chain(rest.chunks(self.core.chunk_bytes as usize));
@@ -299,7 +322,7 @@ impl Object {
             .map(|part| {
                 let mut copy = self.core.buffers.allocate(part.len());
                 copy.copy_from_slice(part);
-                let piece = self.piece(at, copy);
+                let piece = self.piece(at, copy, is_stored);
                 at += part.len() as u64;
                 piece
             })
@@ -312,7 +335,9 @@ impl Object {
         let chunk = piece.chunk;
         let written = self.write_chunk(piece).await;
         match written {
-            Ok((buffer, class)) => {
+            // What went to pages was counted there.
+            Ok((buffer, None)) => Ok(buffer),
+            Ok((buffer, Some(class))) => {
                 let now = self.core.now();
                 class.counters.count(true, bytes, now.saturating_sub(started));
                 self.state.counters.count(true, bytes, now.saturating_sub(started));
@@ -333,9 +358,9 @@ impl Object {
         }
     }
 
-    /// Writes within one chunk; the class it went to.
-    async fn write_chunk(&self, piece: Piece) -> Result<(Buffer, Arc<Class>)> {
-        let Piece { chunk, within, buffer } = piece;
+    /// Writes within one chunk; the class it went to, unless the object has got pages meanwhile.
+    async fn write_chunk(&self, piece: Piece) -> Result<(Buffer, Option<Arc<Class>>)> {
+        let Piece { chunk, within, buffer, is_stored } = piece;
         let len = buffer.len() as u64;
         let end = chunk * self.core.chunk_bytes + within + len;
         let is_aligned = within.is_multiple_of(BLOCK_BYTES) && len.is_multiple_of(BLOCK_BYTES);
@@ -344,6 +369,11 @@ impl Object {
             let exclusive = !is_aligned || state.plainly_mapped(chunk).is_none();
             let hold = Arc::new(state.holds.hold(chunk..=chunk, exclusive).await);
             self.check_writable()?;
+            if let Some(pages) = state.pages.get().filter(|_| !is_stored) {
+                drop(hold);
+                let offset = chunk * self.core.chunk_bytes + within;
+                return Ok((self.write_pages(pages.clone(), offset, buffer).await?, None));
+            }
             if end > state.size() && state.tail_is_stale.load(Ordering::SeqCst) {
                 drop(hold);
                 self.clean_tail().await?;
@@ -357,14 +387,15 @@ impl Object {
                 let buffer = class.write(class.address(place.no) + within, buffer, &keep).await?;
                 writing.done();
                 state.wrote(class.id, end);
-                return Ok((buffer, class));
+                return Ok((buffer, Some(class)));
             }
             self.drop_mirror_before_write(chunk).await?;
             let home = state.table.read().chunk(chunk).and_then(|chunk| chunk.home.get());
-            return match home {
+            let written = match home {
                 Some(place) => self.write_exclusively(place, within, buffer, end, hold).await,
-                None => self.write_first(chunk, within, buffer, end, hold).await,
+                None => self.write_first(Piece { buffer, ..piece }, end, hold).await,
             };
+            return written.map(|(buffer, class)| (buffer, Some(class)));
         }
     }
 
@@ -405,12 +436,11 @@ impl Object {
     /// The first write to a chunk.
     async fn write_first(
         &self,
-        chunk: u64,
-        within: u64,
-        mut buffer: Buffer,
+        piece: Piece,
         end: u64,
         hold: Arc<HoldGuard>,
     ) -> Result<(Buffer, Arc<Class>)> {
+        let Piece { chunk, within, mut buffer, is_stored } = piece;
         let mut claim = self.claim_chunk()?;
         let (wanted, only) = self.wanted_class();
         // A class may have chunks and its devices no space for them.
@@ -420,7 +450,8 @@ impl Object {
             let class = self.core.class(reserved.place().class)?;
             let keep: Keep = Arc::new(Filling { _hold: hold.clone(), _reserved: reserved.clone() })
                 as Arc<dyn Any + Send + Sync>;
-            let (filled, back) = self.fill_chunk(&class, reserved.place(), within, buffer, &keep).await;
+            let filling = self.fill_chunk(&class, reserved.place(), within, buffer, is_stored, &keep);
+            let (filled, back) = filling.await;
             match (filled, back) {
                 (Ok(()), Some(buffer)) => {
                     // CRASH: as before; no sync covers what is not mapped.
@@ -448,11 +479,16 @@ impl Object {
         place: Place,
         within: u64,
         buffer: Buffer,
+        is_stored: bool,
         keep: &Keep,
     ) -> (Result<()>, Option<Buffer>) {
         let (address, len) = (class.address(place.no), buffer.len() as u64);
         if len == self.core.chunk_bytes {
             return class.try_write(address, buffer, keep).await;
+        }
+        if is_stored {
+            // No page leads to what else lies there.
+            return class.try_write(address + within, buffer, keep).await;
         }
         // CRASH: the reserved chunk is in no mapping; at the next opening it is free.
         self.core.crash.reached("allocate.before-clearing");

@@ -7,6 +7,7 @@
 //! pages.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt;
 use std::num::NonZeroU16;
 use std::path::Path;
@@ -19,6 +20,12 @@ use crate::{Error, ErrorKind, Result};
 
 /// Bytes of a key: two of AES-256.
 pub const KEY_BYTES: usize = 64;
+
+/// The variable of the environment that names a file of keys.
+pub const KEY_FILE_VARIABLE: &str = "TANADA_KEY_FILE";
+
+/// The variable of the environment that has keys itself.
+pub const KEYS_VARIABLE: &str = "TANADA_KEYS";
 
 /// A file of keys is not longer than this.
 const LARGEST_FILE_BYTES: u64 = 16 << 20;
@@ -79,6 +86,23 @@ impl KeyRing {
         KeyRing::parse(&text, &path.display().to_string())
     }
 
+    /// The keys that the environment has: those in the file that [`KEY_FILE_VARIABLE`] names, and those in
+    /// [`KEYS_VARIABLE`] itself, in lines or divided by commas. `variable` gives the value of one.
+    ///
+    /// # Errors
+    /// As [`from_file`](Self::from_file) and [`parse`](Self::parse).
+    pub fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<KeyRing> {
+        let mut keys = KeyRing::default();
+        if let Some(path) = variable(KEY_FILE_VARIABLE) {
+            keys = KeyRing::from_file(Path::new(&path))?;
+        }
+        if let Some(text) = variable(KEYS_VARIABLE) {
+            let lines = Zeroizing::new(text.to_string_lossy().replace(',', "\n"));
+            keys = keys.with(&KeyRing::parse(&lines, KEYS_VARIABLE)?);
+        }
+        Ok(keys)
+    }
+
     /// The keys of both; those of `other` come on top.
     #[must_use]
     pub fn with(&self, other: &KeyRing) -> KeyRing {
@@ -100,7 +124,9 @@ impl KeyRing {
     /// The cipher under the key of this identifier.
     pub(crate) fn cipher(&self, id: NonZeroU16) -> Result<&Arc<Xts>> {
         self.keys.get(&id).ok_or_else(|| {
-            let message = format!("key {id} is not at hand: name the file or the variable that has it");
+            let message = format!(
+                "key {id} is not at hand: {KEY_FILE_VARIABLE} names a file of keys, {KEYS_VARIABLE} has some"
+            );
             Error::new(ErrorKind::MissingKey, message)
         })
     }
@@ -172,5 +198,12 @@ mod tests {
         assert_eq!(KeyRing::from_file(&path).unwrap_err().kind(), ErrorKind::NotFound);
         std::fs::write(&path, format!("3;{KEY}\n")).unwrap();
         assert_eq!(KeyRing::from_file(&path).unwrap().identifiers(), [3]);
+        let environment = |name: &str| match name {
+            KEY_FILE_VARIABLE => Some(path.clone().into_os_string()),
+            KEYS_VARIABLE => Some(format!("4;{KEY},5;{KEY}").into()),
+            _ => None,
+        };
+        assert_eq!(KeyRing::from_environment(environment).unwrap().identifiers(), [3, 4, 5]);
+        assert!(KeyRing::from_environment(|_| None).unwrap().identifiers().is_empty());
     }
 }

@@ -24,7 +24,7 @@ use std::fmt;
 
 pub use chain::{Chain, Sealed, open};
 pub use form::{Algorithm, Form};
-pub use keys::{KEY_BYTES, KeyRing};
+pub use keys::{KEY_BYTES, KEY_FILE_VARIABLE, KEYS_VARIABLE, KeyRing};
 pub use settings::{
     Compression, DEFAULT_PAGE_BYTES, LARGEST_PAGE_BYTES, SMALLEST_PAGE_BYTES, check_page_bytes,
 };

@@ -1,7 +1,8 @@
 //! What all handles of an open volume share.
 //!
-//! Locks, in the order in which they may be taken: the journal's, the namespace's, an object's table, its fresh list,
-//! the retired places', the list of classes, a class's allocator. None is held over an await, or while a waker runs.
+//! Locks, in the order in which they may be taken: the journal's, the namespace's, that of an object's pages, an
+//! object's table, its fresh list, the retired places', the list of classes, a class's allocator. None is held over an
+//! await, or while a waker runs.
 //!
 //! Space goes through these states: *free* in its class's allocator -> *reserved* by an operation that fills it
 //! ([`Reserved`]) -> *mapped* -> *retired*: out of the mapping, but maybe still in the durable one, and maybe still
@@ -9,6 +10,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -29,6 +31,7 @@ use crate::object::ObjectState;
 use crate::relocation::decision::Decisions;
 use crate::relocation::{SharedPace, Timer};
 use crate::statistics::Counters;
+use crate::transform::KeyRing;
 use crate::waiting::{Grace, Holds};
 use crate::{Error, ErrorKind, Result};
 
@@ -111,6 +114,9 @@ pub(crate) struct Core {
     pub(crate) was_clean: bool,
     pub(crate) is_closed: AtomicBool,
     pub(crate) claims: Claims,
+    pub(crate) keys: KeyRing,
+    /// Check values of the keys that the metadata know. Changed under the journal's lock.
+    pub(crate) key_checks: Mutex<BTreeMap<NonZeroU16, [u8; 8]>>,
 }
 
 impl fmt::Debug for Core {
@@ -130,6 +136,7 @@ pub(crate) struct CoreParts {
     pub(crate) journal: Arc<Journal>,
     pub(crate) read_only: Option<Error>,
     pub(crate) was_clean: bool,
+    pub(crate) key_checks: BTreeMap<NonZeroU16, [u8; 8]>,
 }
 
 impl Core {
@@ -161,6 +168,8 @@ impl Core {
             was_clean: from.was_clean,
             is_closed: AtomicBool::new(false),
             claims: Claims::default(),
+            keys: from.parts.keys,
+            key_checks: Mutex::new(from.key_checks),
         })
     }
 

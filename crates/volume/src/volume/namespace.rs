@@ -3,6 +3,7 @@
 //! These change memory and queue records; they are durable after the next sync of anything. In memory and on the device
 //! they happen in the same order.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -11,6 +12,7 @@ use crate::adopted::AdoptedFile;
 use crate::crash::PlantedBug;
 use crate::metadata::{AttributeRecord, Record};
 use crate::object::{Attributes, ObjectState};
+use crate::page::Wanted;
 use crate::settings::LONGEST_NAME;
 use crate::{Error, ErrorKind, Object, Result};
 
@@ -43,8 +45,9 @@ impl Volume {
     pub fn create_object(&self, name: &str, attributes: &Attributes) -> Result<Object> {
         self.core.check_writable()?;
         check_name(name)?;
+        let wanted = self.core.wanted(attributes, None)?;
         let attributes = self.attribute_record(attributes)?;
-        self.add_object(name, attributes, None)
+        self.add_object(name, attributes, Some(&wanted).filter(|wanted| !wanted.is_plain()), None)
     }
 
     pub(crate) fn create_adopted(
@@ -54,8 +57,13 @@ impl Volume {
         file: AdoptedFile,
     ) -> Result<Object> {
         check_name(name)?;
+        if !self.core.wanted(attributes, None)?.is_plain() {
+            return Err(Error::invalid(
+                "an adopted file is read as it is: it cannot be compressed or encrypted",
+            ));
+        }
         let attributes = self.attribute_record(attributes)?;
-        self.add_object(name, attributes, Some(file))
+        self.add_object(name, attributes, None, Some(file))
     }
 
     /// Adds an object, plain or adopted.
@@ -63,6 +71,7 @@ impl Volume {
         &self,
         name: &str,
         attributes: AttributeRecord,
+        wanted: Option<&Wanted>,
         adopted: Option<AdoptedFile>,
     ) -> Result<Object> {
         let (added, _) = self.core.journal.change(|queue| {
@@ -83,6 +92,13 @@ impl Volume {
             state.size.store(size_bytes, Ordering::SeqCst);
             state.journaled_size.store(size_bytes, Ordering::SeqCst);
             *state.attributes.lock() = attributes;
+            if let Some(wanted) = wanted {
+                queue.push(&Record::Paged { id, shift: wanted.shift() as u8, pages: 0 });
+                let records = self.core.settings_records(id, wanted.settings);
+                records.iter().for_each(|record| queue.push(record));
+                let is_first = state.pages.set(self.core.new_pages(wanted)).is_ok();
+                debug_assert!(is_first);
+            }
             let state = Arc::new(state);
             namespace.objects.insert(id, state.clone());
             namespace.by_name.insert(name.to_owned(), id);
@@ -186,17 +202,30 @@ impl Object {
         let record = *self.state.attributes.lock();
         let classes = self.core.class_list();
         let name = |id: Option<u8>| id.and_then(|id| classes.by_id(id)).map(|class| class.name.clone());
-        Attributes { class: name(record.class), pin: name(record.pin), quota_bytes: record.quota_bytes }
+        let pages = self.state.pages.get();
+        let settings = pages.map(|pages| *pages.settings.lock()).unwrap_or_default();
+        Attributes {
+            class: name(record.class),
+            pin: name(record.pin),
+            quota_bytes: record.quota_bytes,
+            compression: settings.compression,
+            page_bytes: pages.map(|pages| pages.page_bytes() as u32),
+            encryption: settings.key.map(NonZeroU16::get),
+        }
     }
 
-    /// Changes what is said about the object; chunks that are there stay where they are. Durable after the next sync.
+    /// Changes what is said about the object; chunks that are there stay where they are, and pages as they are. Durable
+    /// after the next sync.
     ///
     /// # Errors
-    /// `NotFound` if there is no such class, `ReadOnly`.
+    /// `NotFound` if there is no such class, `ReadOnly`, `MissingKey`; `InvalidInput` for another page size, or a
+    /// transform of an object that has none: [`alter`](Self::alter) gives it one.
     pub fn set_attributes(&self, attributes: &Attributes) -> Result<()> {
         self.core.check_writable()?;
         self.state.check_there()?;
         let record = Volume { core: self.core.clone() }.attribute_record(attributes)?;
+        let wanted = self.wanted(attributes)?;
+        self.check_transform(&wanted)?;
         self.core.journal.change(|queue| {
             if !self.state.is_deleted.load(Ordering::SeqCst) {
                 *self.state.attributes.lock() = record;
@@ -204,6 +233,7 @@ impl Object {
                     return;
                 }
                 queue.push(&Record::Attributes { id: self.state.id, attributes: record });
+                self.set_transform(&wanted, queue);
             }
         });
         Ok(())
@@ -216,6 +246,7 @@ impl Object {
             || self.state.dirty_classes.load(Ordering::SeqCst) != 0
             || self.state.size() != self.state.journaled_size.load(Ordering::SeqCst)
             || !self.state.fresh.lock().entries.is_empty()
+            || self.state.pages.get().is_some_and(|pages| pages.has_unsynced())
             || self.state.sync_turns.try_hold(0..=0, true).is_none()
     }
 }

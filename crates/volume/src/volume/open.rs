@@ -10,7 +10,8 @@
 //! 5. mark the volume as in use;
 //! 6. look whether adopted files are what they were.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -78,6 +79,7 @@ impl Volume {
             Namespace { next_id: 1, ..Namespace::default() },
             None,
             true,
+            BTreeMap::new(),
         );
         // One for each superblock: from here on a place that holds none is damage.
         core.journal.checkpoint(&*core).await?;
@@ -118,11 +120,13 @@ impl Volume {
         let read_only =
             options.read_only.then(|| Error::new(ErrorKind::ReadOnly, "the volume was opened read-only"));
         let read_only = missing.or(read_only);
+        check_keys(&recovered, &parts)?;
+        let keys = std::mem::take(&mut recovered.keys);
         let mut lost_mirrors = drop_lost_mirrors(&recovered, &classes);
         lost_mirrors.extend(wrong_mirrors);
-        let namespace = namespace(recovered, &superblock, &replayed, &parts);
+        let namespace = namespace(recovered, &superblock, &replayed, &parts)?;
         let Replayed { log, is_clean } = replayed;
-        let core = assemble(parts, superblock, log, classes, namespace, read_only, is_clean);
+        let core = assemble(parts, superblock, log, classes, namespace, read_only, is_clean, keys);
         core.check_adopted_at_opening();
         if core.read_only.is_none() {
             if is_derived {
@@ -142,6 +146,19 @@ fn first_generation(id: [u8; 16]) -> u64 {
     u64::from_be_bytes(word) >> 1
 }
 
+/// Fails if a key is at hand under the identifier of another one.
+fn check_keys(recovered: &Recovered, parts: &Parts) -> Result<()> {
+    for (key, check) in &recovered.keys {
+        if parts.keys.check_value(*key).is_some_and(|found| found != *check) {
+            let message =
+                format!("key {key} is not the one that the volume was encrypted with: bring that one");
+            return Err(Error::new(ErrorKind::MissingKey, message));
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "they are what a volume is made of")]
 fn assemble(
     parts: Parts,
     superblock: Superblock,
@@ -150,6 +167,7 @@ fn assemble(
     namespace: Namespace,
     read_only: Option<Error>,
     was_clean: bool,
+    key_checks: BTreeMap<NonZeroU16, [u8; 8]>,
 ) -> Arc<Core> {
     let (id, chunk_bytes, half_life_s) =
         (superblock.volume, superblock.chunk_bytes, superblock.heat_half_life_s);
@@ -171,6 +189,7 @@ fn assemble(
         journal,
         read_only,
         was_clean,
+        key_checks,
     })
 }
 
@@ -361,10 +380,15 @@ fn drop_lost_mirrors(recovered: &Recovered, classes: &ClassList) -> Vec<(u64, u6
     dropped
 }
 
-fn namespace(recovered: Recovered, superblock: &Superblock, replayed: &Replayed, parts: &Parts) -> Namespace {
+fn namespace(
+    recovered: Recovered,
+    superblock: &Superblock,
+    replayed: &Replayed,
+    parts: &Parts,
+) -> Result<Namespace> {
     let mut namespace = Namespace { next_id: recovered.next_object, ..Namespace::default() };
     for (id, object) in recovered.objects {
-        let RecoveredObject { name, adopted, size_bytes, tail_is_stale, attributes, table } = object;
+        let RecoveredObject { name, adopted, size_bytes, tail_is_stale, attributes, table, pages } = object;
         let adopted = adopted.map(|(path, identity)| {
             let device = parts.opener.open(&path).ok().map(|(device, _)| device);
             AdoptedFile::new(path, device, identity)
@@ -379,12 +403,17 @@ fn namespace(recovered: Recovered, superblock: &Superblock, replayed: &Replayed,
         state.tail_is_stale.store(is_stale, Ordering::SeqCst);
         let chunks = table.iter_from(0).filter(|(_, chunk)| chunk.home.get().is_some()).count();
         state.chunks.store(chunks as u64, Ordering::SeqCst);
+        if let Some(pages) = pages {
+            let pages = pages.open(&name, &table, superblock.chunk_bytes, size_bytes)?;
+            let is_first = state.pages.set(Arc::new(pages)).is_ok();
+            debug_assert!(is_first);
+        }
         *state.table.write() = table;
         *state.attributes.lock() = attributes;
         namespace.by_name.insert(name, id);
         namespace.objects.insert(id, Arc::new(state));
     }
-    namespace
+    Ok(namespace)
 }
 
 impl Core {

@@ -32,6 +32,9 @@ impl Snapshot for Core {
         if let Some(wall) = self.wall_time() {
             push(queue, &Record::WallTime { ms: wall.as_millis() as u64 });
         }
+        for (key, check) in &*self.key_checks.lock() {
+            push(queue, &Record::Key { key: key.get(), check: *check });
+        }
         let namespace = self.namespace.lock();
         push(queue, &Record::NextObject { id: namespace.next_id });
         let mut tables = Vec::with_capacity(namespace.objects.len());
@@ -120,6 +123,15 @@ impl Core {
         if attributes != Default::default() {
             push(queue, &Record::Attributes { id, attributes });
         }
+        let mut words = Vec::new();
+        if let Some(pages) = object.pages.get() {
+            push(queue, &Record::Paged { id, shift: pages.shift as u8, pages: 0 });
+            let state = pages.state.lock();
+            push(queue, &Record::LogicalSize { id, size_bytes: state.journaled_size });
+            words = state.journaled(id);
+            drop(state);
+            self.settings_records(id, *pages.settings.lock()).iter().for_each(|record| push(queue, record));
+        }
         let table = object.table.read();
         let mut runs = MappingRuns::new(id);
         for (no, chunk) in table.iter_from(0) {
@@ -137,5 +149,6 @@ impl Core {
                 push(queue, &Record::Mirrored { id, chunk: no, place });
             }
         }
+        words.iter().for_each(|record| push(queue, record));
     }
 }

@@ -11,6 +11,7 @@ mod folders;
 mod model;
 mod needed;
 mod objects;
+mod pages;
 mod recovery;
 mod relocation;
 mod scale;
