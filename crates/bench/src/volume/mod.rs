@@ -9,6 +9,9 @@
 //! 3. *Opening*: a volume of a million chunks, mapped in random order. Its metadata are on the device; of its class
 //!    only the label is kept, since opening reads nothing else of it.
 //!
+//! 4. *Transforms*: writes of an object with LZ4 against one without, on an emulated SATA SSD in virtual time; random
+//!    reads of both.
+//!
 //! Everything lies in one folder, so on one disk: there, a move reads and writes the same device, and a plain copy is
 //! what it can reach.
 
@@ -18,6 +21,7 @@ mod moving;
 mod opening;
 mod stage;
 mod through;
+mod transforms;
 
 use std::path::PathBuf;
 
@@ -114,11 +118,12 @@ pub fn run(options: &VolumeBenchOptions, progress: fn(&str)) -> Result<Report> {
     let executors = Executors::start(ExecutorOptions { threads: 1, ..ExecutorOptions::default() })
         .map_err(|error| Error::failed(error.to_string()))?;
     let mut runs = Vec::new();
-    for part in ["reading and writing", "moving", "opening"] {
+    for part in ["reading and writing", "moving", "opening", "transforms"] {
         let stage = Stage::new(options, &executors)?;
         let measured = executors.block_on(move || async move {
             match part {
                 "reading and writing" => through::run(&stage, progress).await,
+                "transforms" => transforms::run(&stage, progress).await,
                 "moving" => moving::run(&stage, progress).await,
                 _ => opening::run(&stage, progress).await,
             }
@@ -138,7 +143,7 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         median(runs.iter().filter(|run| run.what == what && run.side == side).map(figure))
     };
     let mut table = Table::new(&["", "device", "volume", "unit"]);
-    let figures: [(&str, &str, Figure); 16] = [
+    let figures: [(&str, &str, Figure); 20] = [
         ("random_16k_depth_64", "IOPS", |run| run.ios_per_second),
         ("random_16k_depth_1", "us", |run| run.latency_us_p50),
         ("sequential_read", "MiB/s", |run| run.mib_per_second),
@@ -155,6 +160,10 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         ("model_slower_foreground_alone", "IOPS", |run| run.ios_per_second),
         ("model_slower_foreground_while_moving", "IOPS", |run| run.ios_per_second),
         ("model_moved_beside_slower_foreground", "MiB/s", |run| run.mib_per_second),
+        ("none_write", "MiB/s", |run| run.mib_per_second),
+        ("lz4_write", "MiB/s", |run| run.mib_per_second),
+        ("none_read", "us", |run| run.latency_us_p50),
+        ("lz4_read", "us", |run| run.latency_us_p50),
     ];
     for (what, unit, figure) in figures {
         let cell = |side| match of(what, side, figure) {
@@ -192,6 +201,8 @@ fn report(options: &VolumeBenchOptions, runs: &[Run]) -> Report {
         ("moved_mib_per_second_beside_foreground", of("model_moved_beside", "volume", bandwidth)),
         ("foreground_loss_on_one_disk", loss("foreground_while_moving", "foreground_alone")),
         ("moved_mib_per_second_on_one_disk", of("moved_beside", "volume", bandwidth)),
+        ("lz4_write_over_none", of("lz4_write", "volume", bandwidth) / of("none_write", "volume", bandwidth)),
+        ("decompress_added_us", of("lz4_read", "volume", latency) - of("none_read", "volume", latency)),
         (
             if options.opened_chunks == 1_000_000 { "open_seconds_1m_chunks" } else { "open_seconds" },
             of("open", "volume", |run| run.seconds),
@@ -225,6 +236,8 @@ mod tests {
             "sequential_write_of_device",
             "move_bandwidth_of_slower",
             "foreground_loss_while_moving",
+            "lz4_write_over_none",
+            "decompress_added_us",
             "open_seconds",
         ] {
             assert!(report.summary[key].as_f64().is_some_and(f64::is_finite), "{key}: {:?}", report.summary);
