@@ -68,6 +68,7 @@ pub use check::{CheckReport, Finding, Severity};
 pub use chunk::Place;
 pub use crash::{CRASH_POINTS, CrashPoints, CrashProbe, PlantedBug};
 pub use error::{Error, ErrorKind, Result};
+pub use metadata::FileAttributes;
 pub use object::{Attributes, ChunkInfo, Object, ObjectBackend};
 pub use page::{OptimizeProgress, Optimized, PageStatistics};
 pub use parts::{ClassParts, Parts};
@@ -78,4 +79,4 @@ pub use settings::{
 };
 pub use statistics::{ChunkStatistics, DirectionStatistics, Histogram, IoStatistics, LATENCY_BUCKETS};
 pub use transform::{Compression, KeyRing};
-pub use volume::{Claim, ClassInfo, ClassListener, Volume};
+pub use volume::{Claim, ClassInfo, ClassListener, Folder, Volume};

@@ -8,6 +8,7 @@
 
 use tanada_base::{ReadError, Reader};
 
+use super::file::{self, FileRecord};
 use crate::adopted::Identity;
 use crate::chunk::Place;
 use crate::settings::LONGEST_NAME;
@@ -144,6 +145,8 @@ pub(crate) enum Record {
         key: u16,
         check: [u8; 8],
     },
+    /// Of a file or a folder.
+    File(FileRecord),
     /// The last of a checkpoint, alone in its block: a CRC-32C of the records of all blocks before.
     CheckpointEnd {
         digest: u32,
@@ -154,12 +157,12 @@ pub(crate) enum Record {
 pub(crate) const CHECKPOINT_END: u8 = 19;
 
 /// The highest tag that this program knows.
-const LAST_TAG: u8 = KEY;
+const LAST_TAG: u8 = *file::TAGS.end();
 
 /// The tag of [`Record::Key`].
 const KEY: u8 = 25;
 
-fn put_text(out: &mut Vec<u8>, text: &str) {
+pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&(text.len() as u16).to_be_bytes());
     out.extend_from_slice(text.as_bytes());
 }
@@ -183,7 +186,7 @@ fn identity(reader: &mut Reader<'_>) -> Result<Identity, ReadError> {
     })
 }
 
-fn put_id(out: &mut Vec<u8>, tag: u8, id: u64) {
+pub(super) fn put_id(out: &mut Vec<u8>, tag: u8, id: u64) {
     out.push(tag);
     out.extend_from_slice(&id.to_be_bytes());
 }
@@ -317,6 +320,7 @@ impl Record {
                 out.extend_from_slice(&key.to_be_bytes());
                 out.extend_from_slice(check);
             }
+            Record::File(record) => record.encode(out),
             _ => {}
         }
     }
@@ -346,7 +350,7 @@ struct Fields {
     tag: u8,
 }
 
-fn text(reader: &mut Reader<'_>, most: usize) -> Result<Result<String, String>, ReadError> {
+pub(super) fn text(reader: &mut Reader<'_>, most: usize) -> Result<Result<String, String>, ReadError> {
     let len = reader.u16()? as usize;
     let bytes = reader.take(len)?;
     if len > most {
@@ -359,7 +363,7 @@ fn place(reader: &mut Reader<'_>) -> Result<Place, ReadError> {
     Ok(Place { class: reader.u8()?, no: reader.u32()? })
 }
 
-fn class(id: u8) -> Option<u8> {
+pub(super) fn class(id: u8) -> Option<u8> {
     (id != u8::MAX).then_some(id)
 }
 
@@ -383,6 +387,9 @@ impl Fields {
             10..=14 => self.decode_chunks(reader)?,
             20..=24 => self.decode_pages(reader)?,
             KEY => Record::Key { key: reader.u16()?, check: reader.array()? },
+            tag if file::TAGS.contains(&tag) => {
+                return Ok(FileRecord::decode(tag, reader)?.map(Record::File));
+            }
             0 => return Ok(Err("a record of kind 0".to_owned())),
             _ => self.decode_object(reader)?,
         };

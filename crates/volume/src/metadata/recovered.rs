@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use super::{AttributeRecord, Record};
+use super::{AttributeRecord, FileAttributes, FileRecord, FolderRecord, Record};
 use crate::adopted::Identity;
 use crate::chunk::table::ChunkTable;
 use crate::page::PageSettings;
@@ -33,6 +33,7 @@ pub(crate) struct RecoveredObject {
     pub(crate) attributes: AttributeRecord,
     pub(crate) table: ChunkTable,
     pub(crate) pages: Option<RecoveredPages>,
+    pub(crate) file: Option<FileAttributes>,
 }
 
 /// What time it is outside when a log is read, and in which time heat halves: heats went on cooling while the volume
@@ -51,6 +52,8 @@ pub(crate) struct Recovered {
     pub(crate) classes: Vec<RecoveredClass>,
     pub(crate) objects: BTreeMap<u64, RecoveredObject>,
     pub(crate) next_object: u64,
+    /// Folders by name.
+    pub(crate) folders: BTreeMap<String, FolderRecord>,
     /// Check values of keys.
     pub(crate) keys: BTreeMap<NonZeroU16, [u8; 8]>,
     chunk_bytes: u64,
@@ -159,8 +162,34 @@ impl Recovered {
                 self.keys.insert(key, check);
                 Ok(())
             }
+            Record::File(record) => self.apply_file(record),
             _ => self.apply_chunks(record),
         }
+    }
+
+    fn apply_file(&mut self, record: FileRecord) -> Result<(), String> {
+        match record {
+            FileRecord::Attributes { id, file } => self.object(id)?.file = Some(file),
+            FileRecord::Folder { name, folder } => {
+                self.folders.insert(name, folder);
+            }
+            FileRecord::FolderRemoved { name } => {
+                self.folders.remove(&name).ok_or_else(|| format!("there is no folder {name:?}"))?;
+            }
+            FileRecord::FolderRenamed { name, new_name } => {
+                let folders = std::mem::take(&mut self.folders);
+                self.folders = renamed_folders(folders, &name, &new_name);
+                for (id, object) in &mut self.objects {
+                    let Some(renamed) = renamed_below(&object.name, &name, &new_name) else { continue };
+                    self.by_name.remove(&object.name);
+                    if self.by_name.insert(renamed.clone(), *id).is_some() {
+                        return Err(format!("two objects are named {renamed:?}"));
+                    }
+                    object.name = renamed;
+                }
+            }
+        }
+        Ok(())
     }
 
     fn pages(&mut self, id: u64) -> Result<&mut RecoveredPages, String> {
@@ -218,6 +247,9 @@ impl Recovered {
                 for object in self.objects.values_mut() {
                     object.attributes.forget_class(id);
                 }
+                for folder in self.folders.values_mut() {
+                    folder.attributes.forget_class(id);
+                }
             }
             _ => {}
         }
@@ -268,6 +300,26 @@ impl Recovered {
         }
         Ok(())
     }
+}
+
+/// The name of what lies below a folder, when the folder has another name; `None` if it does not lie there.
+pub(crate) fn renamed_below(name: &str, folder: &str, new_folder: &str) -> Option<String> {
+    let rest = name.strip_prefix(folder).filter(|rest| rest.starts_with('/'))?;
+    Some(format!("{new_folder}{rest}"))
+}
+
+/// Folders when one of them has another name, with those below it.
+pub(crate) fn renamed_folders(
+    folders: BTreeMap<String, FolderRecord>,
+    folder: &str,
+    new_folder: &str,
+) -> BTreeMap<String, FolderRecord> {
+    let renamed = |name: String| match renamed_below(&name, folder, new_folder) {
+        Some(renamed) => renamed,
+        None if name == folder => new_folder.to_owned(),
+        None => name,
+    };
+    folders.into_iter().map(|(name, record)| (renamed(name), record)).collect()
 }
 
 impl AttributeRecord {

@@ -35,7 +35,7 @@ pub use information::ChunkInfo;
 
 use crate::adopted::AdoptedFile;
 use crate::chunk::table::ChunkTable;
-use crate::metadata::AttributeRecord;
+use crate::metadata::{AttributeRecord, FileAttributes};
 use crate::page::Pages;
 use crate::statistics::{Counters, Streams};
 use crate::transform::Compression;
@@ -73,6 +73,8 @@ pub(crate) struct ObjectState {
     /// Classes with writes that no sync has covered yet, a bit each.
     pub(crate) dirty_classes: AtomicU64,
     pub(crate) attributes: Mutex<AttributeRecord>,
+    /// What a file system keeps of it.
+    pub(crate) file: Mutex<Option<FileAttributes>>,
     /// Chunks that have a home.
     pub(crate) chunks: AtomicU64,
     pub(crate) counters: Counters,
@@ -108,6 +110,7 @@ impl ObjectState {
             has_distrusted: AtomicBool::new(false),
             dirty_classes: AtomicU64::new(0),
             attributes: Mutex::default(),
+            file: Mutex::default(),
             chunks: AtomicU64::new(0),
             counters: Counters::default(),
             streams: Streams::default(),

@@ -64,6 +64,48 @@ impl Object {
         self.state.size()
     }
 
+    /// The first offset from `offset` on where anything was written, up to a page or a chunk before it; `None` if all
+    /// up to the end is a hole.
+    pub fn next_data(&self, offset: u64) -> Option<u64> {
+        let size = self.size_bytes();
+        let data = match self.state.pages.get() {
+            _ if self.is_adopted() => Some(offset),
+            Some(pages) => {
+                pages.state.lock().next_data(offset >> pages.shift).map(|page| page << pages.shift)
+            }
+            None => {
+                let shift = self.core.chunk_shift;
+                let table = self.state.table.read();
+                let mut chunks = table.iter_from(offset >> shift);
+                let found = chunks.find(|(_, chunk)| chunk.home.get().is_some());
+                found.map(|(no, _)| no << shift)
+            }
+        };
+        data.map(|data| data.max(offset)).filter(|data| *data < size)
+    }
+
+    /// The first offset from `offset` on where nothing was written: at most the end.
+    pub fn next_hole(&self, offset: u64) -> u64 {
+        let size = self.size_bytes();
+        let hole = match self.state.pages.get() {
+            _ if self.is_adopted() => size,
+            Some(pages) => pages.state.lock().next_hole(offset >> pages.shift) << pages.shift,
+            None => {
+                let shift = self.core.chunk_shift;
+                let table = self.state.table.read();
+                let mut next = offset >> shift;
+                for (no, chunk) in table.iter_from(next) {
+                    if no != next || chunk.home.get().is_none() {
+                        break;
+                    }
+                    next += 1;
+                }
+                next << shift
+            }
+        };
+        hole.max(offset).min(size)
+    }
+
     /// Whether anything was written within `len` bytes at `offset`; else they read as zeros.
     pub fn has_data(&self, offset: u64, len: u64) -> bool {
         if self.is_adopted() {

@@ -90,6 +90,17 @@ impl PageState {
         self.map.iter_from(first).next().is_some_and(|(page, _)| page < end)
     }
 
+    /// The first page from `first` on that is no hole.
+    pub(crate) fn next_data(&self, first: u64) -> Option<u64> {
+        self.map.iter_from(first).next().map(|(page, _)| page)
+    }
+
+    /// The first hole from page `first` on.
+    pub(crate) fn next_hole(&self, first: u64) -> u64 {
+        let pages = self.map.iter_from(first).zip(first..);
+        first + pages.take_while(|((page, _), expected)| page == expected).count() as u64
+    }
+
     pub(crate) fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
     }

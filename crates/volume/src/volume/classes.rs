@@ -297,7 +297,11 @@ impl Volume {
             classes.remove(class.id);
             *list = Arc::new(classes);
             drop(list);
-            for object in self.core.namespace.lock().objects.values() {
+            let mut namespace = self.core.namespace.lock();
+            for folder in namespace.folders.values_mut() {
+                folder.attributes.forget_class(class.id);
+            }
+            for object in namespace.objects.values() {
                 object.attributes.lock().forget_class(class.id);
                 object.dirty_classes.fetch_and(!(1 << class.id), Ordering::SeqCst);
             }

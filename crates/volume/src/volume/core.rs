@@ -25,8 +25,8 @@ use crate::adopted::Opener;
 use crate::chunk::Place;
 use crate::class::{Class, ClassList};
 use crate::crash::{CrashPoints, PlantedBug};
-use crate::metadata::Journal;
 use crate::metadata::journal::Lsn;
+use crate::metadata::{FolderRecord, Journal, renamed_below, renamed_folders};
 use crate::object::ObjectState;
 use crate::relocation::decision::Decisions;
 use crate::relocation::{SharedPace, Timer};
@@ -41,11 +41,34 @@ pub(crate) struct Namespace {
     pub(crate) objects: BTreeMap<u64, Arc<ObjectState>>,
     pub(crate) by_name: HashMap<String, u64>,
     pub(crate) next_id: u64,
+    /// Folders that are there of themselves.
+    pub(crate) folders: BTreeMap<String, FolderRecord>,
 }
 
 impl Namespace {
     pub(crate) fn by_name(&self, name: &str) -> Option<&Arc<ObjectState>> {
         self.objects.get(self.by_name.get(name)?)
+    }
+
+    /// Gives an object a name that none has; its number.
+    pub(crate) fn rename_object(&mut self, name: &str, new_name: &str) -> Option<u64> {
+        let id = self.by_name.remove(name)?;
+        self.by_name.insert(new_name.to_owned(), id);
+        *self.objects.get(&id)?.name.write() = new_name.to_owned();
+        Some(id)
+    }
+
+    /// Gives a folder a name that nothing has, and all that lies below it.
+    pub(crate) fn rename_folder(&mut self, name: &str, new_name: &str) {
+        self.folders = renamed_folders(std::mem::take(&mut self.folders), name, new_name);
+        let names: Vec<(String, String)> = self
+            .by_name
+            .keys()
+            .filter_map(|old| Some((old.clone(), renamed_below(old, name, new_name)?)))
+            .collect();
+        for (old, new) in names {
+            self.rename_object(&old, &new);
+        }
     }
 }
 

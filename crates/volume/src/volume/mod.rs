@@ -5,11 +5,13 @@
 //! - [`classes`]: adding, draining, removing and resizing classes;
 //! - [`open`]: making a volume, opening one, recovering;
 //! - [`namespace`]: objects by name;
+//! - [`folders`]: folders and attributes of files;
 //! - [`snapshot`]: the records of a checkpoint.
 
 mod claims;
 mod classes;
 mod core;
+mod folders;
 mod namespace;
 mod open;
 mod snapshot;
@@ -22,6 +24,7 @@ use futures::future::join_all;
 pub use self::claims::Claim;
 pub use self::classes::{ClassInfo, ClassListener};
 pub(crate) use self::core::{Core, Reserved};
+pub use self::folders::Folder;
 pub(crate) use snapshot::MappingRuns;
 
 use crate::{Object, Result};

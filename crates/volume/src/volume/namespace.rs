@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering;
 use super::Volume;
 use crate::adopted::AdoptedFile;
 use crate::crash::PlantedBug;
-use crate::metadata::{AttributeRecord, Record};
+use crate::metadata::{AttributeRecord, FileAttributes, FileRecord, Record};
 use crate::object::{Attributes, ObjectState};
 use crate::page::Wanted;
 use crate::settings::LONGEST_NAME;
 use crate::{Error, ErrorKind, Object, Result};
 
-fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > LONGEST_NAME {
         return Err(Error::invalid(format!("the name of an object has from 1 to {LONGEST_NAME} bytes")));
     }
@@ -29,7 +29,7 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn exists(name: &str) -> Error {
+pub(super) fn exists(name: &str) -> Error {
     Error::new(ErrorKind::AlreadyExists, format!("there is an object {name:?} already"))
 }
 
@@ -43,11 +43,20 @@ impl Volume {
     /// # Errors
     /// `AlreadyExists`, `InvalidInput` if the name is no name, `NotFound` if an attribute names no class, `ReadOnly`.
     pub fn create_object(&self, name: &str, attributes: &Attributes) -> Result<Object> {
+        self.create_with(name, attributes, None)
+    }
+
+    pub(super) fn create_with(
+        &self,
+        name: &str,
+        attributes: &Attributes,
+        file: Option<FileAttributes>,
+    ) -> Result<Object> {
         self.core.check_writable()?;
         check_name(name)?;
         let wanted = self.core.wanted(attributes, None)?;
         let attributes = self.attribute_record(attributes)?;
-        self.add_object(name, attributes, Some(&wanted).filter(|wanted| !wanted.is_plain()), None)
+        self.add_object(name, attributes, Some(&wanted).filter(|wanted| !wanted.is_plain()), None, file)
     }
 
     pub(crate) fn create_adopted(
@@ -63,7 +72,7 @@ impl Volume {
             ));
         }
         let attributes = self.attribute_record(attributes)?;
-        self.add_object(name, attributes, None, Some(file))
+        self.add_object(name, attributes, None, Some(file), None)
     }
 
     /// Adds an object, plain or adopted.
@@ -73,6 +82,7 @@ impl Volume {
         attributes: AttributeRecord,
         wanted: Option<&Wanted>,
         adopted: Option<AdoptedFile>,
+        file: Option<FileAttributes>,
     ) -> Result<Object> {
         let (added, _) = self.core.journal.change(|queue| {
             let mut namespace = self.core.namespace.lock();
@@ -92,6 +102,10 @@ impl Volume {
             state.size.store(size_bytes, Ordering::SeqCst);
             state.journaled_size.store(size_bytes, Ordering::SeqCst);
             *state.attributes.lock() = attributes;
+            if let Some(file) = file {
+                queue.push(&Record::File(FileRecord::Attributes { id, file }));
+                *state.file.lock() = Some(file);
+            }
             if let Some(wanted) = wanted {
                 queue.push(&Record::Paged { id, shift: wanted.shift() as u8, pages: 0 });
                 let records = self.core.settings_records(id, wanted.settings);
@@ -133,19 +147,18 @@ impl Volume {
         check_name(new_name)?;
         let (renamed, _) = self.core.journal.change(|queue| {
             let mut namespace = self.core.namespace.lock();
-            let Some(state) = namespace.by_name(name).cloned() else {
+            if !namespace.by_name.contains_key(name) {
                 return Err(Error::new(ErrorKind::NotFound, format!("there is no object {name:?}")));
-            };
+            }
             if name == new_name {
                 return Ok(());
             }
             if namespace.by_name.contains_key(new_name) {
                 return Err(exists(new_name));
             }
-            namespace.by_name.remove(name);
-            namespace.by_name.insert(new_name.to_owned(), state.id);
-            *state.name.write() = new_name.to_owned();
-            queue.push(&Record::Renamed { id: state.id, name: new_name.to_owned() });
+            if let Some(id) = namespace.rename_object(name, new_name) {
+                queue.push(&Record::Renamed { id, name: new_name.to_owned() });
+            }
             Ok(())
         });
         renamed
@@ -182,7 +195,7 @@ impl Volume {
         Ok(())
     }
 
-    fn attribute_record(&self, attributes: &Attributes) -> Result<AttributeRecord> {
+    pub(super) fn attribute_record(&self, attributes: &Attributes) -> Result<AttributeRecord> {
         let classes = self.core.class_list();
         let id = |name: &Option<String>| match name {
             Some(name) => classes.by_name(name).map(|class| Some(class.id)),

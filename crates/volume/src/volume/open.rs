@@ -386,9 +386,11 @@ fn namespace(
     replayed: &Replayed,
     parts: &Parts,
 ) -> Result<Namespace> {
-    let mut namespace = Namespace { next_id: recovered.next_object, ..Namespace::default() };
+    let mut namespace =
+        Namespace { next_id: recovered.next_object, folders: recovered.folders, ..Namespace::default() };
     for (id, object) in recovered.objects {
-        let RecoveredObject { name, adopted, size_bytes, tail_is_stale, attributes, table, pages } = object;
+        let RecoveredObject { name, adopted, size_bytes, tail_is_stale, attributes, table, pages, file } =
+            object;
         let adopted = adopted.map(|(path, identity)| {
             let device = parts.opener.open(&path).ok().map(|(device, _)| device);
             AdoptedFile::new(path, device, identity)
@@ -410,6 +412,7 @@ fn namespace(
         }
         *state.table.write() = table;
         *state.attributes.lock() = attributes;
+        *state.file.lock() = file;
         namespace.by_name.insert(name, id);
         namespace.objects.insert(id, Arc::new(state));
     }

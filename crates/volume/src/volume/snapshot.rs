@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::chunk::Place;
 use crate::chunk::table::ChunkTable;
-use crate::metadata::{Queue, Record, Rest, Snapshot};
+use crate::metadata::{FileRecord, Queue, Record, Rest, Snapshot};
 use crate::object::ObjectState;
 
 use super::core::Core;
@@ -37,6 +37,10 @@ impl Snapshot for Core {
         }
         let namespace = self.namespace.lock();
         push(queue, &Record::NextObject { id: namespace.next_id });
+        for (name, folder) in &namespace.folders {
+            let (name, folder) = (name.clone(), *folder);
+            push(queue, &Record::File(FileRecord::Folder { name, folder }));
+        }
         let mut tables = Vec::with_capacity(namespace.objects.len());
         for object in namespace.objects.values() {
             self.snapshot_object(object, queue);
@@ -122,6 +126,9 @@ impl Core {
         let attributes = *object.attributes.lock();
         if attributes != Default::default() {
             push(queue, &Record::Attributes { id, attributes });
+        }
+        if let Some(file) = *object.file.lock() {
+            push(queue, &Record::File(FileRecord::Attributes { id, file }));
         }
         let mut words = Vec::new();
         if let Some(pages) = object.pages.get() {

@@ -9,6 +9,7 @@ mod devices;
 mod failures;
 mod folders;
 mod model;
+mod names;
 mod needed;
 mod objects;
 mod pages;
