@@ -2,6 +2,7 @@
 //!
 //! | table | a row for each |
 //! |---|---|
+//! | `objects` | object: its sizes, its compression, and its pages by algorithm, as they are now |
 //! | `volume_stats` | chunk with a home, a mirror or I/Os |
 //! | `placements` | relocation that a policy wanted: the newest 1,024 of this session, and of the sessions before |
 //! | `footprints` | index that one of the newest 1,024 announced queries reads: pages expected and read |
@@ -34,15 +35,17 @@ pub(super) struct StatusSchema {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    Objects,
     VolumeStats,
     Placements,
     Footprints,
     History,
 }
 
-const TABLES: [(&str, Kind); 4] = [
+const TABLES: [(&str, Kind); 5] = [
     ("footprints", Kind::Footprints),
     ("history", Kind::History),
+    ("objects", Kind::Objects),
     ("placements", Kind::Placements),
     ("volume_stats", Kind::VolumeStats),
 ];
@@ -122,9 +125,29 @@ impl TableProvider for StatusTable {
     }
 }
 
+/// Columns of `objects`.
+const OBJECT_COLUMNS: [(&str, DataType); 15] = [
+    ("volume", DataType::Utf8),
+    ("object", DataType::Utf8),
+    ("fs_block_size", DataType::UInt64),
+    ("logical_size", DataType::UInt64),
+    ("allocated_size", DataType::UInt64),
+    ("stored_size", DataType::UInt64),
+    ("compression", DataType::Utf8),
+    ("page_size", DataType::UInt64),
+    ("encryption_key", DataType::UInt64),
+    ("pages_none", DataType::UInt64),
+    ("pages_lz4", DataType::UInt64),
+    ("pages_zstd", DataType::UInt64),
+    ("pages_zlib", DataType::UInt64),
+    ("pages_encrypted", DataType::UInt64),
+    ("pages_hole", DataType::UInt64),
+];
+
 impl Kind {
     fn schema(self) -> SchemaRef {
         let columns: &[(&str, DataType)] = match self {
+            Kind::Objects => &OBJECT_COLUMNS,
             Kind::VolumeStats => &[
                 ("volume", DataType::Utf8),
                 ("object", DataType::Utf8),
@@ -198,12 +221,52 @@ impl Kind {
 
     fn batches(self, session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
         match self {
+            Kind::Objects => objects(session, schema),
             Kind::VolumeStats => volume_stats(session, schema),
             Kind::Placements => placements(session, schema),
             Kind::Footprints => footprints(session, schema),
             Kind::History => history(session, schema),
         }
     }
+}
+
+/// A row for each object: counted from its map now, so it is never stale.
+fn objects(session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
+    let mut batches = Vec::new();
+    for directory in session.volumes.read().iter() {
+        let path = directory.path().display().to_string();
+        let objects = directory.volume().objects();
+        let pages: Vec<_> = objects.iter().map(tanada_volume::Object::page_statistics).collect();
+        let attributes: Vec<_> = objects.iter().map(tanada_volume::Object::attributes).collect();
+        let by_algorithm = |name: &str| -> ArrayRef {
+            let count =
+                |pages: &tanada_volume::PageStatistics| pages.by_algorithm.get(name).copied().unwrap_or(0);
+            Arc::new(pages.iter().map(|pages| pages.as_ref().map(count)).collect::<UInt64Array>())
+        };
+        let of_pages = |value: fn(&tanada_volume::PageStatistics) -> u64| -> ArrayRef {
+            Arc::new(pages.iter().map(|pages| pages.as_ref().map(value)).collect::<UInt64Array>())
+        };
+        let keys = attributes.iter().map(|said| said.encryption.map(u64::from)).collect::<UInt64Array>();
+        let columns: Vec<ArrayRef> = vec![
+            text(objects.iter().map(|_| Some(path.clone()))),
+            text(objects.iter().map(|object| Some(object.name()))),
+            numbers(objects.iter().map(|_| tanada_volume::BLOCK_BYTES)),
+            numbers(objects.iter().map(tanada_volume::Object::size_bytes)),
+            numbers(objects.iter().map(tanada_volume::Object::allocated_bytes)),
+            of_pages(|pages| pages.stored_bytes),
+            text(attributes.iter().map(|said| Some(said.compression.to_string()))),
+            of_pages(|pages| pages.page_bytes),
+            Arc::new(keys),
+            by_algorithm("none"),
+            by_algorithm("lz4"),
+            by_algorithm("zstd"),
+            by_algorithm("zlib"),
+            of_pages(|pages| pages.by_key.values().sum()),
+            of_pages(|pages| pages.holes),
+        ];
+        batches.push(batch(schema, columns)?);
+    }
+    Ok(batches)
 }
 
 /// A batch for each object.

@@ -278,3 +278,30 @@ async fn a_volume_that_is_in_use_or_has_no_tables_says_so() {
     let none = tempfile::tempdir().unwrap();
     assert!(second.mount_volume(none.path(), &MountOptions::default()).await.is_err());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_show_sizes_and_pages_by_algorithm() {
+    let tpch = tpch_directory(SERVERS[1]).join("tpch");
+    let folder = volume_with(&[("tpch", tpch)], Way::Adopt).await;
+    let directory = open(folder.path()).await;
+    let lz4 = Attributes { compression: tanada_volume::Compression::Lz4, ..Attributes::default() };
+    let object = directory.volume().create_object("paged", &lz4).unwrap();
+    object.write_bytes(0, &[7; 3 * 16384]).await.unwrap();
+    object.write_bytes(5 * 16384, &[7]).await.unwrap();
+    object.alter(&Attributes { compression: "zstd".parse().unwrap(), ..lz4 }).await.unwrap();
+    object.write_bytes(0, &[8; 16384]).await.unwrap();
+    directory.volume().create_object("plain", &Attributes::default()).unwrap();
+    directory.close().await.unwrap();
+
+    let (session, _, _) = mounted(folder.path()).await;
+    let columns = "concat_ws(',', object, fs_block_size, logical_size, allocated_size, ifnull(stored_size, 'none'), compression,
+        ifnull(page_size, 'none'), ifnull(pages_lz4, 'none'), ifnull(pages_zstd, 'none'), ifnull(pages_hole, 'none'))";
+    let of = async |name: &str| {
+        value(&session, &format!("select {columns} from tanada.objects where object = '{name}'"))
+            .await
+            .unwrap()
+    };
+    assert_eq!(of("paged").await, "paged,4096,81921,1048576,16384,zstd:3,16384,3,1,2");
+    assert_eq!(of("plain").await, "plain,4096,0,0,none,none,none,none,none,none");
+    session.close().await.unwrap();
+}
