@@ -11,6 +11,7 @@ mod format;
 mod innodb;
 mod interruption;
 mod kv;
+mod mount;
 mod options;
 mod output;
 mod progress;
@@ -45,6 +46,10 @@ enum Command {
     Innodb(innodb::InnodbArguments),
     /// Make and look after tiered volumes: classes of devices, objects, and what lies where.
     Volume(volume::VolumeArguments),
+    /// Mount a volume as a file system
+    Mount(mount::MountArguments),
+    /// Unmount a volume, and wait until it is closed
+    Umount(mount::UmountArguments),
     /// Keys and values: put, get, scan, load, check.
     Kv(kv::KvArguments),
     /// Replay a recorded trace under placement policies, on emulated devices.
@@ -70,6 +75,8 @@ fn main() -> ExitCode {
         Command::Sql(arguments) => sql::run(&runtime, *arguments),
         Command::Innodb(arguments) => innodb::run(arguments),
         Command::Volume(arguments) => volume::run(arguments),
+        Command::Mount(arguments) => mount::run(&runtime, &arguments),
+        Command::Umount(arguments) => mount::unmount(&arguments),
         Command::Kv(arguments) => kv::run(arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),

@@ -10,6 +10,8 @@ mod innodb;
 mod interactive;
 mod killed;
 mod kv;
+mod mount;
+mod mounted_servers;
 mod simulate;
 mod volume;
 
