@@ -16,6 +16,7 @@ mod error;
 pub mod fio;
 pub mod instant;
 pub mod io;
+pub mod mount;
 pub mod ooode;
 pub mod pst;
 pub mod sample;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use tanada_base::ByteSize;
 use tanada_bench::io::IoBenchOptions;
+use tanada_bench::mount::MountBenchOptions;
 use tanada_bench::ooode::{EmulatedSettings, Settings};
 use tanada_bench::pst::PstSettings;
 use tanada_bench::report::Report;
@@ -50,6 +51,8 @@ enum Benchmark {
     KvOpen(keyvalue::OpenArguments),
     /// What a tiered volume costs against the bare device, moves of chunks, opening
     Volume(VolumeBenchArguments),
+    /// What a mounted volume costs against a plain FUSE passthrough
+    Mount(MountBenchArguments),
 }
 
 /// Arguments that all benchmarks take.
@@ -160,6 +163,34 @@ struct VolumeBenchArguments {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  tanada bench mount --quick
+  tanada bench mount --dir /mnt/nvme --json mount.json
+
+It takes root, /dev/fuse and fio. Files are made in the folder and removed afterwards: twice --size.")]
+struct MountBenchArguments {
+    /// About a minute, on a small data set
+    #[arg(long)]
+    quick: bool,
+    /// Write environment, settings, every run and the summary to FILE; - is stdout
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// The folder to make files in
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Size of each file
+    #[arg(long, value_name = "SIZE")]
+    size: Option<ByteSize>,
+    /// Rounds; in each, every side runs once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: Option<u32>,
+    /// Threads that read requests, of the volume and of the passthrough; one for each core by default
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    threads: Option<u8>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
   tanada bench pst --quick                                    # the bundled sample, in virtual time
   scripts/make-tpch work/tpch-sf1 1                           # TPC-H at scale 1, made with MariaDB
   tanada bench pst --json pst.json --html pst.html            # all policies, 0 to 100 %
@@ -233,6 +264,7 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
         Benchmark::Collation(arguments) => (&arguments.json, &None),
         Benchmark::Pst(arguments) => (&arguments.json, &arguments.html),
         Benchmark::Volume(arguments) => (&arguments.json, &None),
+        Benchmark::Mount(arguments) => (&arguments.json, &None),
         Benchmark::Ycsb(arguments) => (&arguments.common.json, &arguments.common.html),
         Benchmark::Hse(arguments) => (&arguments.common.json, &arguments.common.html),
         Benchmark::KvOpen(arguments) => (&arguments.json, &None),
@@ -248,6 +280,7 @@ pub async fn run(arguments: BenchArguments) -> Outcome {
         Benchmark::Collation(arguments) => queries::collation(arguments).await,
         Benchmark::Pst(arguments) => pst(*arguments).await,
         Benchmark::Volume(arguments) => volume(arguments).await,
+        Benchmark::Mount(arguments) => blocking(move || mount(arguments)).await,
         Benchmark::Ycsb(arguments) => blocking(move || keyvalue::ycsb(*arguments)).await,
         Benchmark::Hse(arguments) => blocking(move || keyvalue::hse(*arguments)).await,
         Benchmark::KvOpen(arguments) => blocking(move || keyvalue::open(arguments)).await,
@@ -422,6 +455,16 @@ async fn volume(arguments: VolumeBenchArguments) -> Outcome {
     let work = tokio::task::spawn_blocking(move || tanada_bench::volume::run(&options, progress));
     let report = work.await.map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?;
     publish(&report.map_err(failure)?, json.as_deref())
+}
+
+fn mount(arguments: MountBenchArguments) -> Outcome {
+    let MountBenchArguments { quick, json, dir, size, rounds, threads } = arguments;
+    let mut options = if quick { MountBenchOptions::quick(dir) } else { MountBenchOptions::new(dir) };
+    options.data_bytes = size.map_or(options.data_bytes, ByteSize::bytes);
+    options.rounds = rounds.map_or(options.rounds, |rounds| rounds as usize);
+    options.threads = threads.map_or(options.threads, usize::from);
+    let report = tanada_bench::mount::run(&options, progress).map_err(failure)?;
+    publish(&report, json.as_deref())
 }
 
 fn sizes(depths: &[u32]) -> Vec<usize> {
