@@ -139,6 +139,7 @@ impl Encoder {
         let micros = match value {
             Value::Date(days) => i64::from(*days) * DAY_US,
             Value::DateTime(micros) => *micros,
+            Value::ZeroDate(text) => return Ok(self.zero_date(text)),
             _ => return Err(self.mismatch(value)),
         };
         match &self.column_type {
@@ -150,6 +151,30 @@ impl Encoder {
             ColumnType::DateTime { fsp, .. } => Ok(temporal::encode_datetime(micros, *fsp)),
             ColumnType::Timestamp { fsp, .. } => Ok(temporal::encode_timestamp(micros, *fsp)),
             _ => Err(self.mismatch(value)),
+        }
+    }
+
+    /// The stored form of a date that no calendar has.
+    fn zero_date(&self, text: &str) -> Option<Vec<u8>> {
+        let (date, clock) = text.split_once(' ').unwrap_or((text, "00:00:00"));
+        let (clock, fraction) = clock.split_once('.').unwrap_or((clock, ""));
+        let whole = |text: &str| text.parse::<i64>().ok().filter(|number| *number >= 0);
+        let date: Vec<i64> = date.split('-').map(whole).collect::<Option<_>>()?;
+        let clock: Vec<i64> = clock.split(':').map(whole).collect::<Option<_>>()?;
+        let ([year, month, day], [hour, minute, second]) = (date.as_slice(), clock.as_slice()) else {
+            return None;
+        };
+        let civil = (*year, u32::try_from(*month).ok()?, u32::try_from(*day).ok()?);
+        let of_day =
+            (hour * 3600 + minute * 60 + second) * 1_000_000 + whole(format!("{fraction:0<6}").get(..6)?)?;
+        match &self.column_type {
+            ColumnType::Date if of_day == 0 => temporal::pack_date(civil).map(Vec::from),
+            ColumnType::DateTime { fsp: 0, legacy: true } => temporal::pack_legacy_datetime(civil, of_day),
+            ColumnType::DateTime { fsp, .. } => temporal::pack_datetime(civil, of_day, *fsp),
+            ColumnType::Timestamp { fsp, .. } if civil == (0, 0, 0) && of_day == 0 => {
+                Some(vec![0; 4 + temporal::fraction_bytes(*fsp)])
+            }
+            _ => None,
         }
     }
 
@@ -256,6 +281,21 @@ mod tests {
             (ColumnType::Bit { bits: 17 }, Value::UInt(0x1_0001)),
             (ColumnType::Year, Value::UInt(1901)),
             (ColumnType::Date, Value::Date(-1)),
+            (ColumnType::Date, Value::ZeroDate("0000-00-00".into())),
+            (ColumnType::Date, Value::ZeroDate("2024-00-10".into())),
+            (
+                ColumnType::DateTime { fsp: 2, legacy: false },
+                Value::ZeroDate("2024-00-10 01:02:03.50".into()),
+            ),
+            (
+                ColumnType::DateTime { fsp: 3, legacy: false },
+                Value::ZeroDate("0000-00-00 00:00:00.000".into()),
+            ),
+            (ColumnType::DateTime { fsp: 0, legacy: true }, Value::ZeroDate("0000-00-00 00:00:00".into())),
+            (
+                ColumnType::Timestamp { fsp: 6, legacy: false },
+                Value::ZeroDate("0000-00-00 00:00:00.000000".into()),
+            ),
             (ColumnType::Time { fsp: 3, legacy: false }, Value::Time(-1000)),
             (ColumnType::DateTime { fsp: 0, legacy: true }, Value::DateTime(1_000_000)),
             (ColumnType::Enum { elements: elements.clone() }, Value::Text("b".into())),

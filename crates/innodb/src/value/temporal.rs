@@ -199,7 +199,11 @@ pub(crate) fn decode_legacy_time(bytes: &[u8]) -> Result<Value<'static>> {
 
 /// The stored form of a DATE; `None` if there is none.
 pub(crate) fn encode_date(days: i64) -> Option<[u8; 3]> {
-    let (year, month, day) = civil_from_days(days);
+    pack_date(civil_from_days(days))
+}
+
+/// The stored form of a DATE by its year, month and day.
+pub(crate) fn pack_date((year, month, day): (i64, u32, u32)) -> Option<[u8; 3]> {
     let packed = u32::try_from(year).ok().filter(|year| *year <= 9999)? << 9 | month << 5 | day;
     let [_, a, b, c] = packed.to_be_bytes();
     Some([a ^ 0x80, b, c])
@@ -221,11 +225,14 @@ fn encode_fraction(micros: i64, fsp: u8, stored: &mut Vec<u8>) -> Option<()> {
 
 /// The stored form of a DATETIME(fsp); `None` if there is none.
 pub(crate) fn encode_datetime(micros: i64, fsp: u8) -> Option<Vec<u8>> {
-    let (year, month, day) = civil_from_days(micros.div_euclid(DAY_US));
+    pack_datetime(civil_from_days(micros.div_euclid(DAY_US)), micros.rem_euclid(DAY_US), fsp)
+}
+
+/// The stored form of a DATETIME(fsp) by its year, month and day, and the microseconds of its day.
+pub(crate) fn pack_datetime((year, month, day): (i64, u32, u32), in_day: i64, fsp: u8) -> Option<Vec<u8>> {
     if !(0..=9999).contains(&year) {
         return None;
     }
-    let in_day = micros.rem_euclid(DAY_US);
     let second = in_day / MICROS;
     let days = (year as u64 * 13 + u64::from(month)) << 5 | u64::from(day);
     let clock = (((second / 3600) << 12) | ((second / 60 % 60) << 6) | (second % 60)) as u64;
@@ -237,9 +244,13 @@ pub(crate) fn encode_datetime(micros: i64, fsp: u8) -> Option<Vec<u8>> {
 
 /// The stored form of a legacy DATETIME; `None` if there is none.
 pub(crate) fn encode_legacy_datetime(micros: i64) -> Option<Vec<u8>> {
-    let (year, month, day) = civil_from_days(micros.div_euclid(DAY_US));
-    let second = micros.rem_euclid(DAY_US) / MICROS;
-    if !(0..=9999).contains(&year) || micros % MICROS != 0 {
+    pack_legacy_datetime(civil_from_days(micros.div_euclid(DAY_US)), micros.rem_euclid(DAY_US))
+}
+
+/// The stored form of a legacy DATETIME by its year, month and day, and the microseconds of its day.
+pub(crate) fn pack_legacy_datetime((year, month, day): (i64, u32, u32), in_day: i64) -> Option<Vec<u8>> {
+    let second = in_day / MICROS;
+    if !(0..=9999).contains(&year) || in_day % MICROS != 0 {
         return None;
     }
     let date = year * 10_000 + i64::from(month) * 100 + i64::from(day);
