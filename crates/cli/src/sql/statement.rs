@@ -120,12 +120,6 @@ pub fn warn(report: &QueryReport) -> bool {
     if is_short {
         eprintln!("tanada: warning: {}", total(&report.lost));
     }
-    if report.zero_dates > 0 {
-        eprintln!(
-            "tanada: warning: {} values without a calendar date (0000-00-00 and the like) are shown as NULL",
-            report.zero_dates
-        );
-    }
     is_short
 }
 

@@ -28,8 +28,9 @@ use tanada_innodb::schema::Server;
 
 use super::bound::BoundCall;
 use super::field::metadata_of;
+use super::statement::StatementRules;
 use crate::catalog::InnodbTable;
-use crate::expression::Kind;
+use crate::expression::{Kind, Zone};
 use crate::functions::{self, numbers};
 use crate::relation::types::MYSQL_TYPE;
 use crate::settings::TanadaOptions;
@@ -52,7 +53,9 @@ pub(super) fn of_server(node: LogicalPlan, config: &ConfigOptions) -> Result<Tra
     let order = node.inputs().first().map_or_else(Vec::new, |input| reading_order(input));
     let names = NamePreserver::new(&node);
     let sums = RefCell::default();
-    let variant = Variant { options: &options, schema: &schema, order, sums };
+    let statement = config.extensions.get::<StatementRules>();
+    let has_zone = statement.is_some_and(|of| of.rules.zone != Zone::UTC);
+    let variant = Variant { options: &options, schema: &schema, order, sums, has_zone };
     let rewritten = node.map_expressions(|expression| {
         let name = names.save(&expression);
         let expression = if carries { variant.with_all_digits(expression) } else { expression };
@@ -69,6 +72,8 @@ struct Variant<'a> {
     order: Vec<SortExpr>,
     /// Names of sums with more digits after the point than they show, and how many they show.
     sums: RefCell<BTreeMap<String, u8>>,
+    /// Whether the session's time zone is another than UTC.
+    has_zone: bool,
 }
 
 /// The aggregate with the types of those sums, which say how many of their digits are shown.
@@ -211,6 +216,12 @@ impl Variant<'_> {
                     false => Ok(None),
                 }
             }
+            (functions::JSON_ARRAYAGG | functions::JSON_OBJECTAGG, of) if self.is_shifted(of)? => {
+                not_impl_err!(
+                    "{} of TIMESTAMP in another time zone than UTC is not supported",
+                    func.name().to_uppercase()
+                )
+            }
             (functions::GROUP_CONCAT, _) => {
                 Ok(Some(functions::group_concat(self.options.group_concat_bytes())))
             }
@@ -224,6 +235,16 @@ impl Variant<'_> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// Whether values are shown by another clock than they are stored by.
+    fn is_shifted(&self, of: &[Expr]) -> Result<bool> {
+        for argument in of {
+            if matches!(self.field(argument)?.data_type(), DataType::Timestamp(_, Some(_))) && self.has_zone {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn field(&self, of: &Expr) -> Result<FieldRef> {

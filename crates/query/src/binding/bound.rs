@@ -52,8 +52,8 @@ pub(crate) struct BoundCall {
     /// As text, with the names of its parts: two expressions of the same text and inputs are the same.
     pub(super) text: String,
     is_condition: bool,
-    /// Which inputs may be zero dates, which are NULL in Arrow.
-    pub(super) dates: Vec<bool>,
+    /// How many inputs there are.
+    pub(super) inputs: usize,
     field: FieldRef,
     query: Arc<QueryContext>,
     signature: Signature,
@@ -88,7 +88,7 @@ impl BoundCall {
         let all = BoundCall {
             text: format!("{} with all digits", bound.text),
             is_condition: false,
-            dates: bound.dates.clone(),
+            inputs: bound.inputs,
             field: Arc::new(field_of(bound.name(), &kind, true)),
             query: Arc::clone(&bound.query),
             signature: bound.signature.clone(),
@@ -105,7 +105,7 @@ impl BoundCall {
             text: format!("{name} {typed:?} {:?}", inputs.parts),
             typed,
             is_condition,
-            dates: inputs.dates,
+            inputs: inputs.expressions.len(),
             field: Arc::new(field),
             query: Arc::clone(query),
             signature: Signature::variadic_any(Volatility::Immutable),
@@ -122,12 +122,8 @@ impl BoundCall {
         let refused = |refusal: &Refusal| unsupported(self.name(), refusal);
         let mut row = vec![Datum::Null; columns.len()];
         let mut value = |at: usize| -> Result<Datum, Refusal> {
-            for ((slot, column), is_date) in row.iter_mut().zip(columns).zip(&self.dates) {
+            for (slot, column) in row.iter_mut().zip(columns) {
                 *slot = column.datum(at)?;
-                // What is NULL here may be a zero date, of which the server computes something else.
-                if *is_date && slot.is_null() && self.query.zero_dates() > 0 {
-                    return Err(Refusal::new("there are dates that no calendar has"));
-                }
             }
             self.typed.value(&row)
         };
@@ -143,7 +139,7 @@ impl BoundCall {
             return Ok(Arc::new(NullArray::new(rows)));
         }
         let schema = Arc::new(Schema::new(vec![Arc::clone(&self.field)]));
-        let mut sink = ArrowSink::new(&schema, &[0], Arc::default());
+        let mut sink = ArrowSink::new(&schema, &[0], !self.query.orders_dates());
         for at in 0..rows {
             let value = value(at).and_then(|datum| value_of(datum, &self.typed.kind));
             sink.push(0, value.map_err(|refusal| refused(&refusal))?).map_err(Error::from)?;
@@ -193,7 +189,7 @@ impl ScalarUDFImpl for BoundCall {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let constant = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let rows = if constant { 1 } else { arguments.number_rows };
-        let columns = arguments.args.iter().take(self.dates.len());
+        let columns = arguments.args.iter().take(self.inputs);
         let columns =
             columns.map(|argument| Column::new(&argument.to_array(rows)?)).collect::<Result<Vec<_>>>()?;
         let array = self.array(&columns, rows)?;

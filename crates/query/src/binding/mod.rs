@@ -19,12 +19,18 @@ mod lower;
 mod native;
 mod plans;
 mod rule;
+mod set_operations;
+mod statement;
+mod time_zone;
+mod zero_dates;
 
 pub(crate) use bound::BoundCall;
 pub(crate) use call::ServerCall;
 pub(crate) use field::{KIND, kind_of};
 pub(crate) use lower::lower;
 pub(crate) use rule::BindingRule;
+pub(crate) use statement::StatementRules;
+pub(crate) use zero_dates::orders_dates;
 
 use crate::expression::Refusal;
 use crate::{Error, ErrorKind};

@@ -1,5 +1,7 @@
 //! Calls that the engine's own operators compute as the servers do.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{InList, Like};
@@ -7,12 +9,14 @@ use datafusion::logical_expr::planner::{PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Between, Case, Expr, ExprSchemable, Operator, binary_expr, cast, lit};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use super::bound::BoundCall;
+use super::bound::{BoundCall, input, typed_call};
 use super::field::shown_digits;
-use super::rule::Argument;
-use crate::expression::{Kind, Rules};
+use super::rule::{Argument, Inputs};
+use crate::expression::{Kind, Rules, Zone, is_calendar_date};
 use crate::functions::{expression_planners, finite_function};
 use crate::relation::types::MYSQL_TYPE;
+use crate::relation::zero_date;
+use crate::session::context::QueryContext;
 
 /// Most digits of an engine's DECIMAL.
 const MAX_DIGITS: u8 = 38;
@@ -23,10 +27,17 @@ pub(super) fn expression(
     operands: &[Argument],
     schema: &DFSchema,
     rules: &Rules,
+    query: &Arc<QueryContext>,
 ) -> Result<Option<Expr>> {
     if !rules.mysql && (name == "/" || operands.iter().any(carries_digits)) {
         return Ok(None);
     }
+    // The engine takes TIMESTAMP for what it is in UTC.
+    if rules.zone != Zone::UTC && operands.iter().any(|of| matches!(of.kind, Ok(Kind::Timestamp { .. }))) {
+        return Ok(None);
+    }
+    let with_zeros = with_zero_dates(name, operands, rules);
+    let operands = with_zeros.as_deref().unwrap_or(operands);
     let expression = |no: usize| operands[no].expression.clone();
     match (name, operands) {
         ("=" | "<>" | "<" | "<=" | ">" | ">=", [left, right]) if compares(left, right) => {
@@ -63,10 +74,7 @@ pub(super) fn expression(
             if matches!(of.field.data_type(), DataType::Date32 | DataType::Timestamp(..))
                 && of.kind.as_ref().is_ok_and(Kind::is_temporal) =>
         {
-            let part = if name == "dayofmonth" { "day" } else { name };
-            let part = lit(part);
-            let extracted = datafusion::functions::datetime::date_part().call(vec![part, expression(0)]);
-            Ok(Some(cast(extracted, DataType::Int64)))
+            Ok(part_of_date(name, of, rules, query))
         }
         ("like", [text, pattern, escape @ ..]) => Ok(like(text, pattern, escape)),
         ("ranking", [_]) if rules.mysql => Ok(Some(expression(0))),
@@ -74,6 +82,45 @@ pub(super) fn expression(
         ("case", operands) => Ok(case(operands)),
         _ => Ok(None),
     }
+}
+
+/// Parts of dates, which the engine does not know of those that no calendar has.
+fn part_of_date(name: &str, of: &Argument, rules: &Rules, query: &Arc<QueryContext>) -> Option<Expr> {
+    let part = lit(if name == "dayofmonth" { "day" } else { name });
+    let begin = zero_date::begin_of_calendar(of.field.data_type())?;
+    let extracted = datafusion::functions::datetime::date_part().call(vec![part, of.expression.clone()]);
+    let typed = typed_call(name, vec![input(0, of.kind.clone().ok()?, rules)], rules).ok()?;
+    let inputs = Inputs { expressions: vec![of.expression.clone()], parts: Vec::new() };
+    let own = BoundCall::expression(name, typed, inputs, query);
+    let is_none = Box::new(binary_expr(of.expression.clone(), Operator::Lt, lit(begin)));
+    Some(Expr::Case(Case {
+        expr: None,
+        when_then_expr: vec![(is_none, Box::new(own))],
+        else_expr: Some(Box::new(cast(extracted, DataType::Int64))),
+    }))
+}
+
+/// The operands of a comparison with the zero date among its literals, which MySQL takes for an error; `None`
+/// elsewhere.
+fn with_zero_dates(name: &str, operands: &[Argument], rules: &Rules) -> Option<Vec<Argument>> {
+    if rules.mysql || !matches!(name, "=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>" | "between" | "in") {
+        return None;
+    }
+    let is_zero = |of: &Argument| {
+        let text = of.literal().and_then(|literal| literal.try_as_str().flatten());
+        text.is_some_and(|text| matches!(text, "0000-00-00" | "0000-00-00 00:00:00"))
+    };
+    let date = operands.iter().find(|of| matches!(of.kind, Ok(Kind::Date | Kind::DateTime { .. })))?;
+    let zero = zero_date::scalar(date.field.data_type()).filter(|_| operands.iter().any(is_zero))?;
+    let replaced = operands.iter().map(|of| match is_zero(of) {
+        true => Argument {
+            expression: lit(zero.clone()),
+            kind: date.kind.clone(),
+            field: Arc::clone(&date.field),
+        },
+        false => of.clone(),
+    });
+    Some(replaced.collect())
 }
 
 /// A quotient, or what is made of one: MariaDB goes on with more digits than its type shows.
@@ -115,11 +162,15 @@ fn compares(left: &Argument, right: &Argument) -> bool {
     match (left_kind, right_kind) {
         (Kind::Date | Kind::DateTime { .. }, Kind::Date | Kind::DateTime { .. })
         | (Kind::Time { .. }, Kind::Time { .. })
-        | (Kind::Bytes, Kind::Bytes) => true,
+        | (Kind::Bytes, Kind::Bytes | Kind::Hex)
+        | (Kind::Hex, Kind::Bytes) => true,
         // By their collations, which a later rule sees to.
         (Kind::Text(_), Kind::Text(_) | Kind::Null) | (Kind::Null, Kind::Text(_)) => true,
-        (Kind::Choice(_), Kind::Text(_)) => right.literal().is_some(),
-        (Kind::Text(_), Kind::Choice(_)) => left.literal().is_some(),
+        (Kind::Choice(of), Kind::Text(_)) => right.literal().is_some() || of.collating.collation.is_some(),
+        (Kind::Text(_), Kind::Choice(of)) => left.literal().is_some() || of.collating.collation.is_some(),
+        (Kind::Choice(of), Kind::Choice(with)) => {
+            of.collating.collation.is_some() && with.collating.collation.is_some()
+        }
         (Kind::Date | Kind::DateTime { .. } | Kind::Timestamp { .. }, Kind::Text(_)) => is_date_text(right),
         (Kind::Text(_), Kind::Date | Kind::DateTime { .. } | Kind::Timestamp { .. }) => is_date_text(left),
         _ => false,
@@ -133,6 +184,9 @@ fn is_date_text(of: &Argument) -> bool {
     else {
         return false;
     };
+    if !is_calendar_text(text) {
+        return false;
+    }
     let shape: String =
         text.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).take(27).collect();
     match shape.strip_prefix("0000-00-00 00:00:00") {
@@ -142,6 +196,19 @@ fn is_date_text(of: &Argument) -> bool {
         }),
         None => shape == "0000-00-00",
     }
+}
+
+/// Whether a text that begins with a date begins with one that a calendar has, and goes on with a time of day.
+fn is_calendar_text(text: &str) -> bool {
+    let number = |from: usize, to: usize| text.get(from..to).and_then(|digits| digits.parse::<u32>().ok());
+    let (Some(year), Some(month), Some(day)) = (number(0, 4), number(5, 7), number(8, 10)) else {
+        return false;
+    };
+    let in_day = |from: usize, below: u32| number(from, from + 2).is_none_or(|part| part < below);
+    // Neither server has the engine's calendar in the year 0.
+    year > 0
+        && is_calendar_date(year.into(), month.into(), day.into())
+        && (in_day(11, 24) && in_day(14, 60) && in_day(17, 60))
 }
 
 /// The engine's operator, by the planners that know of overflow, quotients and dates.

@@ -6,9 +6,7 @@ use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef}
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result};
 use datafusion::logical_expr::expr_rewriter::coerce_plan_expr_for_schema;
-use datafusion::logical_expr::{
-    Aggregate, Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery, Union, cast,
-};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery, Union, cast};
 use datafusion::optimizer::analyzer::type_coercion::coerce_union_schema;
 
 use super::as_field::AsField;
@@ -91,44 +89,4 @@ pub(super) fn rounded(expression: Expr, schema: &DFSchema) -> Result<Transformed
         let shown = DataType::Decimal128(DECIMAL128_MAX_PRECISION, digits.cast_signed());
         Ok(Transformed::new(cast(node, shown), true, TreeNodeRecursion::Jump))
     })
-}
-
-/// An aggregate whose keys of ROLLUP and its kind are columns: the engine finds other keys by their text alone.
-pub(super) fn with_keys_below(
-    mut aggregate: Aggregate,
-    bind: impl Fn(LogicalPlan) -> Result<LogicalPlan>,
-) -> Result<LogicalPlan> {
-    let [Expr::GroupingSet(sets)] = aggregate.group_expr.as_slice() else {
-        return Ok(LogicalPlan::Aggregate(aggregate));
-    };
-    let mut keys: Vec<Expr> = Vec::new();
-    for key in sets.distinct_expr() {
-        if !matches!(key, Expr::Column(_)) && !keys.contains(key) {
-            keys.push(key.clone());
-        }
-    }
-    if keys.is_empty() {
-        return Ok(LogicalPlan::Aggregate(aggregate));
-    }
-    let below = aggregate.input.schema().iter().map(|(qualifier, field)| Column::from((qualifier, field)));
-    let named = keys.iter().map(|key| key.clone().alias(key.schema_name().to_string()));
-    let columns: Vec<Expr> = below.map(Expr::Column).chain(named).collect();
-    let input = LogicalPlanBuilder::from(aggregate.input.as_ref().clone()).project(columns)?.build()?;
-    let input = bind(input)?;
-    let replaced = |expression: Expr| {
-        let name = expression.schema_name().to_string();
-        let replaced = expression.transform_down(|node| match keys.contains(&node) {
-            true => {
-                let column = Expr::Column(Column::new_unqualified(node.schema_name().to_string()));
-                Ok(Transformed::new(column, true, TreeNodeRecursion::Jump))
-            }
-            false => Ok(Transformed::no(node)),
-        })?;
-        let is_renamed = replaced.data.schema_name().to_string() != name;
-        Ok(if is_renamed { replaced.data.alias(name) } else { replaced.data })
-    };
-    let all = |expressions: Vec<Expr>| expressions.into_iter().map(replaced).collect::<Result<Vec<_>>>();
-    let group = all(std::mem::take(&mut aggregate.group_expr))?;
-    let values = all(std::mem::take(&mut aggregate.aggr_expr))?;
-    Aggregate::try_new(Arc::new(input), group, values).map(LogicalPlan::Aggregate)
 }

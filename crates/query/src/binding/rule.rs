@@ -1,23 +1,29 @@
 //! The rule that binds calls to their operands.
 
-use datafusion::arrow::datatypes::FieldRef;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use tanada_innodb::schema::Server;
 
 use super::aggregates::of_server;
 use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
-use super::{KIND, native, plans, unsupported};
+use super::statement::StatementRules;
+use super::{KIND, native, plans, set_operations, time_zone, unsupported, zero_dates};
 use crate::collation::Texts;
 use crate::expression::{Kind, Node, Refusal, Rules, Typed};
+use crate::rules::is_set_operation;
 use crate::settings::TanadaOptions;
 
 /// Replaces each [`ServerCall`] by what computes it.
@@ -31,22 +37,37 @@ impl AnalyzerRule for BindingRule {
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
         let server = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default().server;
+        let statement = config.extensions.get::<StatementRules>();
         // What is above an aggregate is bound to its digits.
         let plan = plan.transform_up_with_subqueries(|node| {
-            bind_plan(node, server)?.transform_data(|node| of_server(node, config))
+            bind_plan(node, server, statement)?.transform_data(|node| of_server(node, config))
         });
-        plans::shown(plan?.data)
+        let plan = plans::shown(plan?.data)?;
+        match statement {
+            Some(statement) => time_zone::shown(plan, statement),
+            None => Ok(plan),
+        }
     }
 }
 
-fn bind_plan(plan: LogicalPlan, server: Server) -> Result<Transformed<LogicalPlan>> {
+fn bind_plan(
+    plan: LogicalPlan,
+    server: Server,
+    statement: Option<&StatementRules>,
+) -> Result<Transformed<LogicalPlan>> {
     let plan = match plan {
-        LogicalPlan::Union(union) => plans::with_common_types(union)?,
-        LogicalPlan::RecursiveQuery(query) => plans::with_types_of_beginning(query)?,
-        LogicalPlan::Aggregate(aggregate) => {
-            plans::with_keys_below(aggregate, |input| Ok(bind_plan(input, server)?.data))?
+        LogicalPlan::Union(mut union) => {
+            if let Some(statement) = statement {
+                union.inputs = set_operations::united(union.inputs, statement)?;
+            }
+            plans::with_common_types(union)?
         }
-        other => other,
+        LogicalPlan::Join(join) if is_set_operation(&join) && statement.is_some() => match statement {
+            Some(statement) => set_operations::joined(join, statement)?,
+            None => LogicalPlan::Join(join),
+        },
+        LogicalPlan::RecursiveQuery(query) => plans::with_types_of_beginning(query)?,
+        other => zero_dates::found(other, server)?,
     };
     let texts = Texts::of(&plan, server);
     let schema = match plan.inputs().as_slice() {
@@ -81,7 +102,7 @@ fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transforme
         .iter()
         .map(|argument| Argument::new(argument, schema, texts, &call.rules))
         .collect::<Result<Vec<_>>>()?;
-    if let Some(native) = native::expression(name, &operands, schema, &call.rules)? {
+    if let Some(native) = native::expression(name, &operands, schema, &call.rules, &call.query)? {
         return Ok(Transformed::yes(native));
     }
     let mut inputs = Inputs::default();
@@ -95,6 +116,7 @@ fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transforme
 }
 
 /// An operand of a call, with the server's type of it, if it has one.
+#[derive(Clone)]
 pub(super) struct Argument {
     pub(super) expression: Expr,
     pub(super) kind: Result<Kind, Refusal>,
@@ -104,6 +126,10 @@ pub(super) struct Argument {
 impl Argument {
     fn new(expression: &Expr, schema: &DFSchema, texts: &Texts, rules: &Rules) -> Result<Argument> {
         let field = expression.to_field(schema)?.1;
+        if let Some(constant) = constant(expression, schema) {
+            let kind = kind_of(&field);
+            return Ok(Argument { expression: constant, kind, field });
+        }
         let kind = match expression {
             Expr::Literal(value, metadata)
                 if metadata.as_ref().is_none_or(|metadata| !metadata.inner().contains_key(KIND)) =>
@@ -128,12 +154,39 @@ impl Argument {
     }
 }
 
+/// The value of a truth value of literals: the servers look at constants while they plan.
+fn constant(expression: &Expr, schema: &DFSchema) -> Option<Expr> {
+    let is_truth = |of: &Expr| {
+        matches!(
+            of,
+            Expr::IsTrue(_)
+                | Expr::IsNotTrue(_)
+                | Expr::IsFalse(_)
+                | Expr::IsNotFalse(_)
+                | Expr::IsUnknown(_)
+                | Expr::IsNotUnknown(_)
+                | Expr::IsNull(_)
+                | Expr::IsNotNull(_)
+                | Expr::Not(_)
+        )
+    };
+    // Comparisons of the engine's are not yet by their collations.
+    let is_known = |of: &Expr| is_truth(of) || matches!(of, Expr::Literal(..)) || BoundCall::of(of).is_some();
+    let has_other = expression.exists(|part| Ok(!is_known(part)));
+    if !is_truth(expression) || has_other.unwrap_or(true) {
+        return None;
+    }
+    let context = SimplifyContext::builder().with_schema(Arc::new(schema.clone())).build();
+    match ExprSimplifier::new(context).simplify(expression.clone()) {
+        Ok(literal @ Expr::Literal(..)) => Some(literal),
+        _ => None,
+    }
+}
+
 /// The columns and other expressions of the engine that a bound expression reads.
 #[derive(Default)]
 pub(super) struct Inputs {
     pub(super) expressions: Vec<Expr>,
-    /// Which of them may be zero dates.
-    pub(super) dates: Vec<bool>,
     /// Texts of the bound expressions that were taken apart.
     pub(super) parts: Vec<String>,
 }
@@ -148,34 +201,26 @@ impl Inputs {
         if let Expr::ScalarFunction(ScalarFunction { func, args }) = &argument.expression
             && let Some(bound) = func.inner().downcast_ref::<BoundCall>()
         {
-            let slots: Vec<usize> = args
-                .iter()
-                .zip(&bound.dates)
-                .map(|(input, is_date)| self.slot(input.clone(), *is_date))
-                .collect();
+            let slots: Vec<usize> =
+                args.iter().take(bound.inputs).map(|input| self.slot(input.clone())).collect();
             self.parts.push(bound.text.clone());
             return Ok(moved(bound.typed.clone(), &slots));
         }
         let kind = argument.kind?;
-        let is_date = matches!(kind, Kind::Date | Kind::DateTime { .. } | Kind::Timestamp { .. })
-            && has_zero_dates(&argument.expression);
-        let slot = self.slot(argument.expression, is_date);
-        Ok(input(slot, kind, rules))
+        let is_truth = *argument.field.data_type() == DataType::Boolean
+            && !matches!(argument.expression, Expr::Column(_) | Expr::OuterReferenceColumn(..));
+        let slot = self.slot(argument.expression);
+        let typed = input(slot, kind, rules);
+        Ok(if is_truth { Typed::truth(typed) } else { typed })
     }
 
-    fn slot(&mut self, expression: Expr, is_date: bool) -> usize {
+    fn slot(&mut self, expression: Expr) -> usize {
         if let Some(at) = self.expressions.iter().position(|input| *input == expression) {
             return at;
         }
         self.expressions.push(expression);
-        self.dates.push(is_date);
         self.expressions.len() - 1
     }
-}
-
-/// Only a column's NULL may be a zero date.
-fn has_zero_dates(expression: &Expr) -> bool {
-    matches!(expression, Expr::Column(_) | Expr::OuterReferenceColumn(..))
 }
 
 /// The expression with its inputs at other positions.

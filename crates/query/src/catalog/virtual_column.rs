@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::expressions::{Column, lit};
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use tanada_innodb::{ColumnType, RowSink, TableDefinition, Value};
+use tanada_innodb::{RowSink, TableDefinition, Value};
 
 use crate::expression::{GeneratedColumn, Refusal};
 use crate::lookup::key::KeyColumn;
@@ -100,13 +100,10 @@ impl VirtualColumns {
             let at = scanned.iter().position(|scanned| scanned == input).unwrap_or_default();
             Arc::new(Column::new(schema.field(*input).name(), at)) as Arc<dyn PhysicalExpr>
         });
-        let dates =
-            computed.inputs().iter().map(|input| has_zero_dates(&definition.columns[*input].column_type));
         let function = Computed {
             label: format!("{}.{}", self.name, definition.columns[column].name),
             text: planned.text.clone(),
             column: Arc::clone(computed),
-            dates: dates.collect(),
             by_star: planned.by_star,
             field: Arc::clone(&field),
             query: Arc::clone(&self.query),
@@ -130,18 +127,12 @@ fn shown_as_null(label: &str, text: &str, refusal: &Refusal) -> String {
     format!("virtual column {label} is shown as NULL: `{text}` cannot be computed here ({refusal})")
 }
 
-fn has_zero_dates(column_type: &ColumnType) -> bool {
-    matches!(column_type, ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. })
-}
-
 /// The function that computes a virtual column of a batch.
 #[derive(Debug)]
 struct Computed {
     label: String,
     text: String,
     column: Arc<GeneratedColumn>,
-    /// Which of the inputs may be zero dates, which a scan shows as NULL.
-    dates: Vec<bool>,
     by_star: bool,
     field: FieldRef,
     query: Arc<QueryContext>,
@@ -164,15 +155,8 @@ impl Hash for Computed {
 
 impl Computed {
     fn value(&self, columns: &[KeyColumn], row: usize) -> std::result::Result<Value<'static>, Refusal> {
-        let mut values = Vec::with_capacity(columns.len());
-        for (column, is_date) in columns.iter().zip(&self.dates) {
-            let value = column.value(row).unwrap_or(Value::Null);
-            // What is NULL here may be a zero date, of which the server computes something else.
-            if *is_date && value == Value::Null && self.query.zero_dates() > 0 {
-                return Err(Refusal::new("there are dates that no calendar has"));
-            }
-            values.push(value);
-        }
+        let values: Vec<Value<'_>> =
+            columns.iter().map(|column| column.value(row).unwrap_or(Value::Null)).collect();
         self.column.value(&values)
     }
 }
@@ -197,7 +181,7 @@ impl ScalarUDFImpl for Computed {
             .map(|argument| KeyColumn::new(&argument.to_array(arguments.number_rows)?, None))
             .collect::<Result<_>>()?;
         let schema = Arc::new(Schema::new(vec![Arc::clone(&self.field)]));
-        let mut sink = ArrowSink::new(&schema, &[0], Arc::default());
+        let mut sink = ArrowSink::new(&schema, &[0], !self.query.orders_dates());
         for row in 0..arguments.number_rows {
             let value = match self.value(&columns, row) {
                 Ok(value) => value,

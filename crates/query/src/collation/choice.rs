@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
 
-use super::comparing::refused;
+use super::comparing::{ChoiceType, refused};
 use crate::expression::{Collating, Refusal};
 
 const NAME: &str = "choice_number";
@@ -26,15 +26,25 @@ pub(super) fn function() -> ScalarUDF {
     FUNCTION.as_ref().clone()
 }
 
+/// The number of a value of the type `definition` as bytes that are in its order.
+pub(super) fn bytes_of_number(value: Expr, definition: &str) -> Expr {
+    let digits = datafusion::logical_expr::cast(number_of(value, definition), DataType::Utf8);
+    let padded = datafusion::functions::unicode::expr_fn::lpad(vec![digits, lit(MAX_DIGITS), lit("0")]);
+    datafusion::logical_expr::cast(padded, DataType::Binary)
+}
+
+/// Digits of a number of 64 bits.
+const MAX_DIGITS: i64 = 20;
+
 /// The number of a value of the type `definition`.
 pub(super) fn number_of(value: Expr, definition: &str) -> Expr {
     FUNCTION.call(vec![value, lit(definition)])
 }
 
-/// MIN and MAX go by the texts, whose collation is not known: refuses those that collations order in other ways than
-/// bytes.
-pub(super) fn check_order_of_texts(definition: &str) -> Result<()> {
-    let elements = elements(definition);
+/// MIN and MAX go by the texts. Where their collation is not known, refuses those that collations order in other ways
+/// than bytes.
+pub(super) fn check_order_of_texts(of: &ChoiceType) -> Result<()> {
+    let elements = elements(&of.definition);
     let unknown = Collating::literal(None);
     for (at, left) in elements.iter().enumerate() {
         for right in &elements[at + 1..] {
@@ -54,10 +64,10 @@ const MAX_SET_ELEMENTS: usize = 10;
 ///
 /// # Errors
 /// If it is not known of one, or there are too many.
-pub(super) fn texts(definition: &str, holds: impl Fn(&str) -> Result<bool>) -> Result<Vec<String>> {
-    let elements = elements(definition);
+pub(super) fn texts(of: &ChoiceType, holds: impl Fn(&str) -> Result<bool>) -> Result<Vec<String>> {
+    let elements = elements(&of.definition);
     let mut all = vec![String::new()];
-    if definition.starts_with("set(") {
+    if of.definition.starts_with("set(") {
         if elements.len() > MAX_SET_ELEMENTS {
             let why = format!("a SET of more than {MAX_SET_ELEMENTS} elements is compared");
             return Err(refused(Refusal::new(why)));
@@ -78,20 +88,24 @@ pub(super) fn texts(definition: &str, holds: impl Fn(&str) -> Result<bool>) -> R
     Ok(found)
 }
 
-/// Whether a text of an ENUM or SET equals another, in whichever collation the column has.
-pub(super) fn equals(element: &str, text: &str) -> Result<bool> {
-    let unknown = Collating::literal(None);
-    unknown.equals(element, text).map_err(|_| undecided(element, text))
+/// Whether a text of an ENUM or SET equals another.
+pub(super) fn equals(of: &ChoiceType, element: &str, text: &str) -> Result<bool> {
+    compared(of).equals(element, text).map_err(|_| undecided(element, text))
 }
 
 /// How a text of an ENUM or SET compares with another.
-pub(super) fn compare(element: &str, text: &str) -> Result<Ordering> {
-    Collating::literal(None).compare(element, text).map_err(|_| undecided(element, text))
+pub(super) fn compare(of: &ChoiceType, element: &str, text: &str) -> Result<Ordering> {
+    compared(of).compare(element, text).map_err(|_| undecided(element, text))
 }
 
 /// Whether a text of an ENUM or SET is LIKE a pattern.
-pub(super) fn like(element: &str, pattern: &str, escape: Option<char>) -> Result<bool> {
-    Collating::literal(None).like(element, pattern, escape).map_err(|_| undecided(element, pattern))
+pub(super) fn like(of: &ChoiceType, element: &str, pattern: &str, escape: Option<char>) -> Result<bool> {
+    compared(of).like(element, pattern, escape).map_err(|_| undecided(element, pattern))
+}
+
+/// The column's collation, or any if it is not known.
+fn compared(of: &ChoiceType) -> Collating {
+    of.as_text().cloned().unwrap_or_else(|| Collating::literal(None))
 }
 
 fn undecided(element: &str, text: &str) -> DataFusionError {
@@ -166,7 +180,11 @@ mod tests {
 
     #[test]
     fn minima_of_enums_are_refused_where_collations_differ() {
-        assert!(check_order_of_texts("enum('small','medium','large')").is_ok());
-        assert!(check_order_of_texts("enum('a','B')").is_err());
+        let of = |definition: &str| ChoiceType {
+            definition: definition.to_string(),
+            collating: Collating::literal(None),
+        };
+        assert!(check_order_of_texts(&of("enum('small','medium','large')")).is_ok());
+        assert!(check_order_of_texts(&of("enum('a','B')")).is_err());
     }
 }

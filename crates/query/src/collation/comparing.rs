@@ -28,10 +28,26 @@ pub(super) enum Comparing {
     Plainly,
     /// As texts.
     As(Collating),
-    /// ENUM and SET of this definition: as texts, and by number in ORDER BY.
-    Choice(String),
+    /// ENUM and SET: as texts, and by number in ORDER BY.
+    Choice(ChoiceType),
     /// As texts of a collation that is not known.
     Unknown,
+}
+
+/// The type of an ENUM or SET.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ChoiceType {
+    /// As the server spells it: `enum('a','b')`.
+    pub definition: String,
+    /// How its texts compare; its collation may not be known.
+    pub collating: Collating,
+}
+
+impl ChoiceType {
+    /// How it compares where it is not ordered by number.
+    pub(super) fn as_text(&self) -> Option<&Collating> {
+        self.collating.collation.as_ref().map(|_| &self.collating)
+    }
 }
 
 /// What is known where an expression is.
@@ -109,7 +125,11 @@ impl Scope {
             let own = match self.comparing(part)? {
                 Comparing::Plainly => continue,
                 Comparing::As(own) => own,
-                Comparing::Choice(_) | Comparing::Unknown => return Ok(Comparing::Unknown),
+                Comparing::Choice(own) => match own.as_text() {
+                    Some(collating) => collating.clone(),
+                    None => return Ok(Comparing::Unknown),
+                },
+                Comparing::Unknown => return Ok(Comparing::Unknown),
             };
             whole = Some(match whole {
                 None => own,
@@ -246,6 +266,14 @@ fn united(left: Comparing, right: Comparing) -> Result<Comparing> {
         (As(left), As(right)) => As(left.compared(&right, "UNION").map_err(refused)?),
         (Plainly, other) | (other, Plainly) => other,
         (Choice(left), Choice(right)) if left == right => Choice(left),
+        (Choice(choice), As(own)) | (As(own), Choice(choice)) => match choice.as_text() {
+            Some(collating) => As(collating.compared(&own, "UNION").map_err(refused)?),
+            None => Unknown,
+        },
+        (Choice(left), Choice(right)) => match (left.as_text(), right.as_text()) {
+            (Some(left), Some(right)) => As(left.compared(right, "UNION").map_err(refused)?),
+            _ => Unknown,
+        },
         _ => Unknown,
     })
 }
@@ -264,7 +292,9 @@ pub(super) fn of_field(field: &Field, server: Server) -> Comparing {
         // A text that is made of none compares as the connection does.
         Ok(Kind::Text(own)) if own.collation.is_none() => Comparing::As(Collating::connection(server)),
         Ok(Kind::Text(own)) => Comparing::As(own),
-        Ok(Kind::Choice(_)) if mysql_type.ends_with(')') => Comparing::Choice(mysql_type.to_string()),
+        Ok(Kind::Choice(choice)) if mysql_type.ends_with(')') => {
+            Comparing::Choice(ChoiceType { definition: mysql_type.to_string(), collating: choice.collating })
+        }
         Ok(Kind::Json) => Comparing::Plainly,
         _ => Comparing::Unknown,
     }

@@ -38,10 +38,12 @@ fn grouped(aggregate: Aggregate, rank: Option<&Expr>, server: Server) -> Result<
     let names = NamePreserver::new(&plan);
     let mut changed = false;
     let mut results = Vec::with_capacity(aggregate.aggr_expr.len());
-    let by_index = aggregate.group_expr.is_empty() && index::has_all_extremes(&aggregate);
-    for expression in aggregate.aggr_expr {
+    let by_index: Vec<bool> = index::extremes(&aggregate);
+    for (expression, by_index) in aggregate.aggr_expr.into_iter().zip(by_index) {
         let name = names.save(&expression);
-        let mut rewritten = scope.rewritten(expression)?;
+        let numbered = if by_index { scope.by_index(expression)? } else { Transformed::no(expression) };
+        changed |= numbered.transformed;
+        let mut rewritten = scope.rewritten(numbered.data)?;
         if by_index {
             rewritten.data = index::last_of_equal(rewritten.data)?;
         }

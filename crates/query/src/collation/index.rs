@@ -8,15 +8,19 @@ use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
 use super::chosen::Choice;
 use crate::catalog::InnodbTable;
 
-/// Whether all results of an aggregate over a table are MIN and MAX of columns that an index begins with.
-pub(super) fn has_all_extremes(aggregate: &Aggregate) -> bool {
+/// Which results of an aggregate over all rows of a table are MIN and MAX of columns that an index begins with.
+pub(super) fn extremes(aggregate: &Aggregate) -> Vec<bool> {
+    let none = || vec![false; aggregate.aggr_expr.len()];
+    if !aggregate.group_expr.is_empty() {
+        return none();
+    }
     let mut plan = aggregate.input.as_ref();
     while let LogicalPlan::SubqueryAlias(alias) = plan {
         plan = alias.input.as_ref();
     }
-    let LogicalPlan::TableScan(scan) = plan else { return false };
-    let Ok(provider) = source_as_provider(&scan.source) else { return false };
-    let Some(table) = provider.downcast_ref::<InnodbTable>() else { return false };
+    let LogicalPlan::TableScan(scan) = plan else { return none() };
+    let Ok(provider) = source_as_provider(&scan.source) else { return none() };
+    let Some(table) = provider.downcast_ref::<InnodbTable>() else { return none() };
     let definition = table.table().definition();
     let begins_index = |column: &str| {
         definition.indexes.iter().any(|index| {
@@ -26,13 +30,14 @@ pub(super) fn has_all_extremes(aggregate: &Aggregate) -> bool {
             name.is_some_and(|name| name == column)
         })
     };
-    aggregate.aggr_expr.iter().all(|result| match result.clone().unalias() {
+    let is_extreme = |result: &Expr| match result.clone().unalias() {
         Expr::AggregateFunction(function) => match (function.func.name(), function.params.args.as_slice()) {
             ("min" | "max", [Expr::Column(column)]) => begins_index(&column.name),
             _ => false,
         },
         _ => false,
-    })
+    };
+    aggregate.aggr_expr.iter().map(is_extreme).collect()
 }
 
 /// The greatest texts are the last of equal ones.

@@ -13,6 +13,7 @@
 //! not, and it matters, the query is refused.
 
 mod choice;
+mod choices;
 mod chosen;
 mod comparing;
 mod correlated;

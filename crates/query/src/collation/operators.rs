@@ -10,7 +10,7 @@ use datafusion::logical_expr::expr::{
 };
 use datafusion::logical_expr::{
     Between, BinaryExpr, Expr, ExprSchemable, LogicalPlanBuilder, Operator, Subquery, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, binary_expr, lit, when,
+    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, binary_expr, cast, lit, when,
 };
 
 use datafusion::logical_expr::utils::conjunction;
@@ -68,12 +68,13 @@ impl Scope {
                 for sort in &mut params.order_by {
                     changed |= self.replace_by_rank(&mut sort.expr)?;
                 }
-                if changed {
+                if changed || self.is_without_distances(&params.order_by)? {
                     params.window_frame = by_peers(params.window_frame.clone());
+                    changed = true;
                 }
                 if let Some(choice) = extreme(window.fun.name())
                     && let [text] = params.args.as_slice()
-                    && let Some(key) = self.key(text)?
+                    && let Some(key) = self.extreme_key(text)?
                 {
                     window.fun = WindowFunctionDefinition::AggregateUDF(choice.aggregate());
                     params.args.push(key);
@@ -88,6 +89,7 @@ impl Scope {
     /// The sort key of `expression` in GROUP BY; `None` if it is compared as it is.
     pub(super) fn key(&self, expression: &Expr) -> Result<Option<Expr>> {
         let own = match self.comparing(expression)? {
+            // What is equal to an element of an ENUM or SET is that element.
             Comparing::Plainly | Comparing::Choice(_) => return Ok(None),
             Comparing::As(own) => own,
             Comparing::Unknown => return Err(refused(unknown(expression))),
@@ -109,11 +111,22 @@ impl Scope {
         Ok(is_some)
     }
 
+    /// Whether rows are in an order of values that the engine has no distances of.
+    fn is_without_distances(&self, keys: &[Sort]) -> Result<bool> {
+        for key in keys {
+            let data_type = key.expr.get_type(&self.schema)?;
+            if data_type.is_binary() || matches!(data_type, DataType::BinaryView | DataType::Duration(_)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Replaces an expression of ORDER BY by what it is ordered by.
     pub(super) fn replace_by_rank(&self, expression: &mut Expr) -> Result<bool> {
         match self.comparing(expression)? {
-            Comparing::Choice(definition) => {
-                *expression = choice::number_of(expression.clone(), &definition);
+            Comparing::Choice(of) => {
+                *expression = choice::number_of(expression.clone(), &of.definition);
                 Ok(true)
             }
             _ => self.replace_by_key(expression),
@@ -134,7 +147,11 @@ impl Scope {
         let mut common: Option<Collating> = None;
         for operand in operands.iter().filter(|operand| !is_null(operand)) {
             let own = match self.comparing(operand)? {
-                Comparing::Plainly | Comparing::Choice(_) => return Ok(None),
+                Comparing::Plainly => return Ok(None),
+                Comparing::Choice(own) => match own.as_text() {
+                    Some(collating) => collating.clone(),
+                    None => return Ok(None),
+                },
                 Comparing::As(own) => own,
                 Comparing::Unknown => return Err(refused(unknown(operand))),
             };
@@ -163,11 +180,13 @@ impl Scope {
 
     fn in_list(&self, list: InList) -> Result<Transformed<Expr>> {
         self.check_rows(&list.expr)?;
-        if let Comparing::Choice(definition) = self.comparing(&list.expr)? {
-            let texts: Option<Vec<&str>> = list.list.iter().map(text).collect();
+        let texts: Option<Vec<&str>> = list.list.iter().map(text).collect();
+        if let Comparing::Choice(of) = self.comparing(&list.expr)?
+            && (texts.is_some() || of.as_text().is_none())
+        {
             let Some(texts) = texts else { return Err(refused(choice_and_other())) };
-            let mut found = choice::texts(&definition, |element| {
-                texts.iter().try_fold(false, |any, text| Ok(any || choice::equals(element, text)?))
+            let mut found = choice::texts(&of, |element| {
+                texts.iter().try_fold(false, |any, text| Ok(any || choice::equals(&of, element, text)?))
             })?;
             // The list stays where nothing is found, for its NULLs.
             found.extend(texts.iter().map(|text| (*text).to_string()));
@@ -195,6 +214,11 @@ impl Scope {
                 let mut changed = false;
                 for part in &mut function.args {
                     changed |= self.replace_by_key(part)?;
+                    // Elements of an ENUM or SET differ by their bytes.
+                    if matches!(self.comparing(part)?, Comparing::Choice(_)) {
+                        *part = cast(part.clone(), DataType::Binary);
+                        changed = true;
+                    }
                 }
                 Ok(Transformed::new_transformed(Expr::ScalarFunction(function), changed))
             }
@@ -217,35 +241,6 @@ impl Scope {
         }
     }
 
-    /// An ENUM or SET that is compared with a text is one of those of its texts for which that holds.
-    fn choice_compared(&self, left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expr>> {
-        let (value, op, other, definition) = match (self.comparing(left)?, self.comparing(right)?) {
-            (Comparing::Choice(own), Comparing::Choice(others)) if own == others => return Ok(None),
-            (Comparing::Choice(own), Comparing::As(_)) => (left, op, right, own),
-            (Comparing::As(_), Comparing::Choice(own)) => match op.swap() {
-                Some(op) => (right, op, left, own),
-                None => return Err(refused(choice_and_other())),
-            },
-            (Comparing::Choice(_), Comparing::Plainly) | (Comparing::Plainly, _) => return Ok(None),
-            (Comparing::Choice(_), _) | (_, Comparing::Choice(_)) => return Err(refused(choice_and_other())),
-            _ => return Ok(None),
-        };
-        let Some(other) = text(other) else { return Err(refused(choice_and_other())) };
-        let holds: fn(std::cmp::Ordering) -> bool = match op {
-            Operator::Lt => std::cmp::Ordering::is_lt,
-            Operator::LtEq => std::cmp::Ordering::is_le,
-            Operator::Gt => std::cmp::Ordering::is_gt,
-            Operator::GtEq => std::cmp::Ordering::is_ge,
-            Operator::Eq | Operator::NotEq => {
-                let found = choice::texts(&definition, |element| choice::equals(element, other))?;
-                return Ok(Some(in_list(value, found, op == Operator::NotEq)));
-            }
-            _ => return Err(refused(choice_and_other())),
-        };
-        let found = choice::texts(&definition, |element| Ok(holds(choice::compare(element, other)?)))?;
-        Ok(Some(in_list(value, found, false)))
-    }
-
     fn set_comparison(&self, comparison: SetComparison) -> Result<Transformed<Expr>> {
         let keys = self.keyed_with(&comparison.expr, &comparison.subquery)?;
         let Some((key, subquery)) = keys else { return Ok(Transformed::no(Expr::SetComparison(comparison))) };
@@ -254,14 +249,12 @@ impl Scope {
     }
 
     fn like(&self, like: Like) -> Result<Transformed<Expr>> {
-        if let (Comparing::Choice(definition), Some(pattern)) =
-            (self.comparing(&like.expr)?, text(&like.pattern))
-        {
+        if let (Comparing::Choice(of), Some(pattern)) = (self.comparing(&like.expr)?, text(&like.pattern)) {
             let escape = like.escape_char.or(Some('\\'));
-            let found = choice::texts(&definition, |element| choice::like(element, pattern, escape))?;
+            let found = choice::texts(&of, |element| choice::like(&of, element, pattern, escape))?;
             return Ok(Transformed::yes(in_list(&like.expr, found, like.negated)));
         }
-        let common = match (self.comparing(&like.expr)?, self.comparing(&like.pattern)?) {
+        let common = match (self.as_text(&like.expr)?, self.as_text(&like.pattern)?) {
             (Comparing::As(text), Comparing::As(pattern)) => {
                 text.compared(&pattern, "like").map_err(refused)?
             }
@@ -302,7 +295,19 @@ impl Scope {
         self.check_rows(expression)?;
         let plan = &subquery.subquery;
         let inner = columns_of(plan, self.server)?.into_iter().next().unwrap_or(Comparing::Unknown);
-        let common = match (self.comparing(expression)?, inner) {
+        let inner = match inner {
+            Comparing::Choice(of) if self.comparing(expression)? != Comparing::Choice(of.clone()) => {
+                of.as_text().cloned().map_or(Comparing::Choice(of), Comparing::As)
+            }
+            other => other,
+        };
+        let own = match (self.comparing(expression)?, &inner) {
+            (Comparing::Choice(of), Comparing::As(_)) => {
+                of.as_text().cloned().map_or(Comparing::Choice(of), Comparing::As)
+            }
+            (other, _) => other,
+        };
+        let common = match (own, inner) {
             (Comparing::As(own), Comparing::As(inner)) => own.compared(&inner, "=").map_err(refused)?,
             (Comparing::Unknown, _) | (_, Comparing::Unknown) => return Err(refused(unknown(expression))),
             (Comparing::Choice(own), Comparing::Choice(inner)) if own == inner => return Ok(None),
@@ -375,7 +380,7 @@ impl Scope {
         let own = |expression: &Expr| -> Result<Option<Collating>> {
             Ok(match self.comparing(expression)? {
                 Comparing::As(own) => Some(own),
-                Comparing::Choice(_) => Some(Collating { strength: IMPLICIT, ..Collating::literal(None) }),
+                Comparing::Choice(own) => Some(Collating { strength: IMPLICIT, ..own.collating }),
                 Comparing::Plainly => None,
                 Comparing::Unknown => return Err(refused(unknown(expression))),
             })
@@ -413,12 +418,7 @@ impl Scope {
         }
         if let Some(choice) = extreme(aggregate.func.name()) {
             if let [text] = params.args.as_slice()
-                && let Comparing::Choice(definition) = self.comparing(text)?
-            {
-                choice::check_order_of_texts(&definition)?;
-            }
-            if let [text] = params.args.as_slice()
-                && let Some(key) = self.key(text)?
+                && let Some(key) = self.extreme_key(text)?
             {
                 params.args.push(key);
                 params.distinct = false;
@@ -511,7 +511,7 @@ fn by_peers(frame: WindowFrame) -> WindowFrame {
 }
 
 /// Whether an aggregate is the least or the greatest value.
-fn extreme(name: &str) -> Option<Choice> {
+pub(super) fn extreme(name: &str) -> Option<Choice> {
     match name {
         "min" => Some(Choice::Least),
         "max" => Some(Choice::Greatest),
@@ -519,12 +519,12 @@ fn extreme(name: &str) -> Option<Choice> {
     }
 }
 
-fn choice_and_other() -> Refusal {
+pub(super) fn choice_and_other() -> Refusal {
     Refusal::new("an ENUM or SET is compared with what is no literal; compare it with literals")
 }
 
 /// The text of a literal.
-fn text(expression: &Expr) -> Option<&str> {
+pub(super) fn text(expression: &Expr) -> Option<&str> {
     match expression {
         Expr::Literal(value, _) => value.try_as_str().flatten(),
         _ => None,
@@ -532,7 +532,7 @@ fn text(expression: &Expr) -> Option<&str> {
 }
 
 /// Whether `value` is one of these texts.
-fn in_list(value: &Expr, texts: Vec<String>, negated: bool) -> Expr {
+pub(super) fn in_list(value: &Expr, texts: Vec<String>, negated: bool) -> Expr {
     match texts.is_empty() {
         // NULL where the value is.
         true if negated => binary_expr(value.clone(), Operator::Eq, value.clone()),
@@ -550,6 +550,10 @@ fn is_null(expression: &Expr) -> bool {
 fn is_comparison(operator: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(operator, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+pub(super) fn is_order(operator: Operator) -> bool {
+    matches!(operator, Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq)
 }
 
 fn symbol(operator: Operator) -> &'static str {

@@ -205,6 +205,14 @@ fn exact(
     Ok(Datum::Decimal(number))
 }
 
+/// A number of which the sign that MySQL shows is known: the negative of the zero date is -0.
+fn known_sign(number: Option<Number>, is_date: bool) -> Result<Option<Number>, Refusal> {
+    match number {
+        Some(Number::Whole(0)) if is_date => Err(Refusal::new("the negative of the zero date")),
+        number => Ok(number),
+    }
+}
+
 /// `-x`.
 pub(super) fn negative(operand: Typed, mysql: bool) -> Result<Typed, Refusal> {
     let from = operand.kind.clone();
@@ -220,7 +228,8 @@ pub(super) fn negative(operand: Typed, mysql: bool) -> Result<Typed, Refusal> {
         },
     };
     let is_double = matches!(kind, Kind::Double { .. });
-    let compute = move |values: &[Datum]| match values[0].number(&from)? {
+    let is_date = mysql && from.is_temporal();
+    let compute = move |values: &[Datum]| match known_sign(values[0].number(&from)?, is_date)? {
         None => Ok(Datum::Null),
         Some(number) if is_double => Ok(Datum::Double(-number.to_f64())),
         Some(Number::Whole(number)) => whole(number.checked_neg().ok_or_else(Refusal::digits)?, false),

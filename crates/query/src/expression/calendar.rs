@@ -1,13 +1,19 @@
 //! Dates and times: their numbers, texts and parts.
 
+use crate::relation::zero_date;
+
 /// Microseconds of a day.
 pub(super) const DAY: i64 = 86_400_000_000;
 const SECOND: i64 = 1_000_000;
 /// The longest TIME, in microseconds.
 pub(super) const MAX_TIME: i64 = (838 * 3600 + 59 * 60 + 59) * SECOND;
 
-/// Year, month and day of days since 1970-01-01 (the proleptic Gregorian calendar).
+/// Year, month and day of days since 1970-01-01 (the proleptic Gregorian calendar); its own parts of a date that no
+/// calendar has.
 pub(super) fn civil(days: i64) -> (i64, i64, i64) {
+    if let Some(parts) = zero_date::civil(days) {
+        return parts;
+    }
     // Days are counted from 0000-03-01, so that a leap day ends its year.
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

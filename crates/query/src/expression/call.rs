@@ -18,6 +18,11 @@ pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Resul
             ("cast", [_]) => cast::cast(operands.remove(0), &cast_type(rest)?, rules),
             ("collate", [_]) => collated(operands.remove(0), rest, rules),
             ("literal", [text]) => dates::literal(rest, literal_text(text)?, rules),
+            ("hex", [_]) => {
+                let mut of = operands.remove(0);
+                of.kind = if rest == "0x" || rules.mysql { Kind::Hex } else { Kind::Bytes };
+                Ok(of)
+            }
             ("text", [text]) => {
                 introduced(plan::literal_text(literal_text(text)?, Some(rest), false)?, rest, rules)
             }

@@ -42,7 +42,7 @@ pub(super) fn converted(value: Datum, from: &Kind, to: &Kind) -> Result<Datum, R
 }
 
 /// A branch of a CASE or COALESCE as their common type. CASE and IF of MySQL leave exact numbers their own digits.
-pub(super) fn branch(of: Typed, kind: &Kind, keeps_digits: bool) -> Typed {
+pub(crate) fn branch(of: Typed, kind: &Kind, keeps_digits: bool) -> Typed {
     if of.kind == *kind || of.kind == Kind::Null {
         return of;
     }

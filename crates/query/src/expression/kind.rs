@@ -1,8 +1,8 @@
 //! Types of expressions, as far as they decide what is computed.
 
 use serde::{Deserialize, Serialize};
-use tanada_innodb::ColumnType;
 use tanada_innodb::schema::Server;
+use tanada_innodb::{Column, ColumnType};
 
 use super::Refusal;
 use super::collating::{Collating, IMPLICIT};
@@ -76,6 +76,15 @@ impl Choice {
 
 impl Kind {
     /// The type of the values of a column of `server`.
+    pub(crate) fn of(column: &Column, server: Server) -> Result<Kind, Refusal> {
+        let mut kind = Kind::of_column(&column.column_type, server)?;
+        if let (Kind::Choice(choice), Some(collation)) = (&mut kind, &column.declaration.collation) {
+            choice.collating = Collating::column(&collation.name, server);
+        }
+        Ok(kind)
+    }
+
+    /// The type of the values of a type of columns of `server`; of an ENUM or SET without its collation.
     pub(crate) fn of_column(column_type: &ColumnType, server: Server) -> Result<Kind, Refusal> {
         Ok(match column_type {
             ColumnType::Integer { unsigned, .. } => Kind::Int { unsigned: *unsigned },
@@ -126,7 +135,7 @@ impl Kind {
     }
 
     /// Fractional digits of a time.
-    pub(super) fn fsp(&self) -> u8 {
+    pub(crate) fn fsp(&self) -> u8 {
         match self {
             Kind::Time { fsp } | Kind::DateTime { fsp } | Kind::Timestamp { fsp } => *fsp,
             _ => 0,
@@ -172,7 +181,7 @@ impl Kind {
     }
 
     /// The one type that both sides of an IF, COALESCE or GREATEST become.
-    pub(super) fn common(&self, other: &Kind, mysql: bool) -> Result<Kind, Refusal> {
+    pub(crate) fn common(&self, other: &Kind, mysql: bool) -> Result<Kind, Refusal> {
         use Kind::{Bit, Choice, Date, DateTime, Decimal, Double, Float, Int, Json, Null, Text, Time, Year};
         let mixed = || Refusal::new(format!("{self:?} mixed with {other:?}"));
         let text = |left: &Kind, right: &Kind| match left.is_binary() || right.is_binary() {

@@ -21,6 +21,7 @@ mod conversions;
 mod dates;
 mod datum;
 mod decimal;
+mod described;
 mod json;
 mod kind;
 mod node;
@@ -34,12 +35,14 @@ mod tests;
 mod tokens;
 mod zone;
 
+use crate::relation::zero_date;
 use datafusion::arrow::datatypes::i256;
 use tanada_innodb::schema::Server;
 use tanada_innodb::{ColumnType, TableDefinition, Value};
 
 pub(crate) use call::call;
-pub(crate) use collating::{Collating, IMPLICIT, NUMERIC};
+pub(crate) use collating::{Collating, IMPLICIT, NONE, NUMERIC};
+pub(crate) use conversions::branch;
 pub(crate) use dates::local;
 pub(crate) use datum::Datum;
 pub(crate) use kind::Kind;
@@ -66,6 +69,11 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Whether a calendar has a date.
+pub(crate) fn is_calendar_date(year: i64, month: i64, day: i64) -> bool {
+    calendar::days(year, month, day).is_some()
 }
 
 /// How deep virtual columns may be made of virtual columns; a server allows only earlier columns, so a longer chain is
@@ -132,7 +140,11 @@ pub(crate) fn datum_of(value: &Value<'_>) -> Result<Datum, Refusal> {
         Value::Date(days) => Datum::Date((*days).into()),
         Value::DateTime(micros) => Datum::DateTime(*micros),
         Value::Time(micros) => Datum::Time(*micros),
-        Value::ZeroDate(text) => return Err(Refusal::new(format!("a date {text}, which no calendar has"))),
+        Value::ZeroDate(text) => match (zero_date::moment(text), text.len()) {
+            (None, _) => return Err(Refusal::new(format!("a date {text}, which no calendar has"))),
+            (Some(micros), ..=10) => Datum::Date(micros.div_euclid(calendar::DAY)),
+            (Some(micros), _) => Datum::DateTime(micros),
+        },
         #[allow(unreachable_patterns, reason = "kinds of values that are added are refused")]
         other => return Err(Refusal::new(format!("{other:?}"))),
     })

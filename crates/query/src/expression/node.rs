@@ -62,7 +62,7 @@ impl Typed {
     }
 
     /// The same, as what is true or false.
-    pub(super) fn truth(of: Typed) -> Typed {
+    pub(crate) fn truth(of: Typed) -> Typed {
         let kind = of.kind.clone();
         Typed { node: Node::Truth(Box::new(of)), kind }
     }

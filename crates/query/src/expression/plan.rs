@@ -7,8 +7,8 @@ use super::datum::{Datum, Decimal};
 use super::node::{Node, Typed};
 use super::syntax::{Syntax, parse};
 use super::{
-    Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, cast, compare, conversions, dates, json, numeric,
-    strings,
+    Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, cast, compare, conversions, dates, described, json,
+    numeric, strings,
 };
 
 /// Most parts of an expression, with those of virtual columns in it.
@@ -111,7 +111,7 @@ impl Planner<'_> {
         let found = self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
         let at = found.ok_or_else(|| Refusal::new(format!("there is no column {name}")))?;
         let column_type = &self.columns[at].column_type;
-        let kind = Kind::of_column(column_type, self.rules.server())?;
+        let kind = Kind::of(&self.columns[at], self.rules.server())?;
         if self.columns[at].virtual_expression.is_some() {
             let inner = planned(self.columns, at, self.rules, self.parts, self.depth + 1)?;
             assign::check(&inner, column_type)?;
@@ -305,6 +305,10 @@ fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Typed, Refu
                 None => json::function(name, operands, rules)?,
             },
         },
+    };
+    let found = match found {
+        Some(found) => Some(found),
+        None => described::function(name, operands)?,
     };
     found.ok_or_else(|| Refusal::new(format!("{name} of {} values", operands.len())))
 }

@@ -13,6 +13,8 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::{Result, plan_err};
 use tanada_innodb::{ColumnType, Decimal, Value};
 
+use crate::relation::zero_date;
+
 /// A column of key values, ready to be read row by row.
 #[derive(Debug)]
 pub(crate) enum KeyColumn {
@@ -110,8 +112,8 @@ impl KeyColumn {
                 let (low, high) = array.value(row).to_parts();
                 Value::Decimal(Decimal { high, low, scale: *scale })
             }),
-            KeyColumn::Date(array) => read(array, row, |array| Value::Date(array.value(row))),
-            KeyColumn::DateTime(array) => read(array, row, |array| Value::DateTime(array.value(row))),
+            KeyColumn::Date(array) => read(array, row, |array| zero_date::date(array.value(row))),
+            KeyColumn::DateTime(array) => read(array, row, |array| zero_date::date_time(array.value(row))),
             KeyColumn::Time(array) => read(array, row, |array| Value::Time(array.value(row))),
             KeyColumn::Text(array) => read(array, row, |array| Value::Text(Cow::Borrowed(array.value(row)))),
             KeyColumn::LargeText(array) => {

@@ -192,7 +192,7 @@ impl LookupSource for InnodbSource {
     }
 
     fn sink(&self, query: &QueryContext) -> ArrowSink {
-        ArrowSink::new(self.relation.schema(), &self.columns, Arc::clone(query.zero_date_counter()))
+        ArrowSink::new(self.relation.schema(), &self.columns, !query.orders_dates())
     }
 
     async fn lookup(&self, key: &Key, io: &IoContext, on_match: OnMatch<'_, ArrowSink>) -> Result<()> {

@@ -4,6 +4,7 @@ mod footprint;
 mod sink;
 pub mod types;
 pub mod vector;
+pub(crate) mod zero_date;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -191,8 +192,7 @@ async fn take_sample(table: &Table, schema: &SchemaRef, io: &IoContext) -> Resul
     let fields: Vec<Field> =
         schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
     let nullable: SchemaRef = Arc::new(Schema::new(fields));
-    // Zero dates of a sample are not the query's: they are counted where rows are read.
-    let mut sink = ArrowSink::new(&nullable, &taken, Arc::default());
+    let mut sink = ArrowSink::new(&nullable, &taken, true);
     let mut off_page = vec![false; taken.len()];
     table
         .sample(&access, SAMPLE_PAGES, io, &mut |row| {

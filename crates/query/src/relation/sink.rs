@@ -3,7 +3,6 @@
 mod columns;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::arrow::array::{ArrayRef, BinaryViewBuilder, PrimitiveBuilder, StringViewBuilder};
 use datafusion::arrow::datatypes::{
@@ -16,6 +15,10 @@ use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use tanada_innodb::{Decimal, Error, ErrorKind, Result, RowSink, Value};
 
 use super::vector::{self, VectorBuilder};
+use super::zero_date;
+
+/// Microseconds of a day.
+const DAY: i64 = 86_400_000_000;
 
 /// Builders for the projected columns of a relation. For each row: one `push` a slot, then `end_row`.
 #[derive(Debug)]
@@ -24,17 +27,17 @@ pub struct ArrowSink {
     columns: Vec<ColumnBuilder>,
     rows: usize,
     bytes: usize,
-    zero_dates: Arc<AtomicU64>,
+    takes_partial_dates: bool,
 }
 
 impl ArrowSink {
-    /// A sink for `columns` (positions in `schema`, the relation's; slot i is `columns[i]`). `zero_dates` counts dates
-    /// shown as NULL.
-    pub fn new(schema: &SchemaRef, columns: &[usize], zero_dates: Arc<AtomicU64>) -> ArrowSink {
+    /// A sink for `columns` (positions in `schema`, the relation's; slot i is `columns[i]`). Where dates are ordered,
+    /// it takes no partial ones (see [`zero_date`]).
+    pub fn new(schema: &SchemaRef, columns: &[usize], takes_partial_dates: bool) -> ArrowSink {
         let fields: Vec<_> = columns.iter().map(|column| Arc::clone(&schema.fields()[*column])).collect();
         let builders = fields.iter().map(|field| ColumnBuilder::new(field.data_type())).collect();
         let schema = Arc::new(Schema::new(fields));
-        ArrowSink { schema, columns: builders, rows: 0, bytes: 0, zero_dates }
+        ArrowSink { schema, columns: builders, rows: 0, bytes: 0, takes_partial_dates }
     }
 
     /// Fields of the columns.
@@ -69,8 +72,11 @@ impl ArrowSink {
     }
 
     fn push_value(&mut self, slot: usize, value: &Value<'_>) -> Result<()> {
-        if matches!(value, Value::ZeroDate(_)) {
-            self.zero_dates.fetch_add(1, Ordering::Relaxed);
+        if let Value::ZeroDate(text) = value
+            && !self.takes_partial_dates
+            && zero_date::is_partial(text)
+        {
+            return Err(self.misfit(slot, value));
         }
         match self.columns[slot].push(value) {
             Some(bytes) => {
@@ -82,6 +88,13 @@ impl ArrowSink {
     }
 
     fn misfit(&self, slot: usize, value: &Value<'_>) -> Error {
+        if let Value::ZeroDate(date) = value {
+            let name = self.schema.fields().get(slot).map_or("?", |field| field.name().as_str());
+            let message = format!(
+                "column {name}: the date {date}, which no calendar has, is not supported where dates are ordered"
+            );
+            return Error::new(ErrorKind::Unsupported, message);
+        }
         let (name, data_type) = match self.schema.fields().get(slot) {
             Some(field) => (field.name().as_str(), field.data_type().to_string()),
             None => ("?", "no column".to_string()),
@@ -161,13 +174,10 @@ impl ColumnBuilder {
 
     /// Appends a value and gives the bytes it takes; `None` if it is not of this column's type.
     fn push(&mut self, value: &Value<'_>) -> Option<usize> {
-        let value = match value {
-            Value::Null | Value::ZeroDate(_) => {
-                self.push_null();
-                return Some(1);
-            }
-            value => value,
-        };
+        if *value == Value::Null {
+            self.push_null();
+            return Some(1);
+        }
         match self {
             ColumnBuilder::Int8(builder) => append(builder, signed(value)?.try_into().ok()?),
             ColumnBuilder::Int16(builder) => append(builder, signed(value)?.try_into().ok()?),
@@ -309,11 +319,19 @@ fn narrow(decimal: Decimal) -> Option<i128> {
 }
 
 fn date(value: &Value<'_>) -> Option<i32> {
-    if let Value::Date(days) = value { Some(*days) } else { None }
+    match value {
+        Value::Date(days) => Some(*days),
+        Value::ZeroDate(text) => (zero_date::moment(text)? / DAY).try_into().ok(),
+        _ => None,
+    }
 }
 
 fn date_time(value: &Value<'_>) -> Option<i64> {
-    if let Value::DateTime(micros) = value { Some(*micros) } else { None }
+    match value {
+        Value::DateTime(micros) => Some(*micros),
+        Value::ZeroDate(text) => zero_date::moment(text),
+        _ => None,
+    }
 }
 
 fn time(value: &Value<'_>) -> Option<i64> {
@@ -324,7 +342,7 @@ fn time(value: &Value<'_>) -> Option<i64> {
 mod tests {
     use std::borrow::Cow;
 
-    use datafusion::arrow::array::{Array, AsArray};
+    use datafusion::arrow::array::AsArray;
     use datafusion::arrow::datatypes::Field;
 
     use super::*;
@@ -333,7 +351,7 @@ mod tests {
         let fields: Vec<Field> =
             types.into_iter().map(|data_type| Field::new("c", data_type, true)).collect();
         let columns: Vec<usize> = (0..fields.len()).collect();
-        ArrowSink::new(&Arc::new(Schema::new(fields)), &columns, Arc::default())
+        ArrowSink::new(&Arc::new(Schema::new(fields)), &columns, false)
     }
 
     #[test]
@@ -359,12 +377,15 @@ mod tests {
     }
 
     #[test]
-    fn zero_dates_are_null_and_counted() {
+    fn zero_dates_are_a_day_of_their_own_and_partial_dates_are_refused_in_order() {
         let mut sink = sink(vec![DataType::Date32]);
         sink.push(0, Value::ZeroDate("0000-00-00".to_string())).unwrap();
         sink.end_row();
-        assert!(sink.finish().unwrap().column(0).is_null(0));
-        assert_eq!(sink.zero_dates.load(Ordering::Relaxed), 1);
+        let batch = sink.finish().unwrap();
+        assert_eq!(batch.column(0).as_primitive::<Date32Type>().value(0), zero_date::ZERO_DATE);
+        let error = sink.push(0, Value::ZeroDate("2024-00-10".to_string())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("the date 2024-00-10"), "{error}");
     }
 
     #[test]

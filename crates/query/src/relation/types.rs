@@ -17,16 +17,20 @@ use crate::expression::Kind;
 /// Metadata key of the MySQL type, e.g. `time(3)`.
 pub const MYSQL_TYPE: &str = "mysql.type";
 
-/// The field of a column of `server`. Nullable even where the column is not if its values can be zero dates, which are
-/// shown as NULL.
+/// Metadata key of DATE and DATETIME columns that are NOT NULL: `IS NULL` in WHERE finds their zero dates.
+pub const NOT_NULL_DATE: &str = "tanada.not_null_date";
+
+/// The field of a column of `server`.
 pub fn field(column: &Column, server: Server) -> Field {
-    let nullable =
-        column.nullable || column.virtual_expression.is_some() || has_zero_dates(&column.column_type);
+    let nullable = column.nullable || column.virtual_expression.is_some();
     let mut metadata = HashMap::from([(MYSQL_TYPE.to_string(), mysql_type(&column.column_type))]);
-    if let Ok(kind) = Kind::of_column(&column.column_type, server)
+    if let Ok(kind) = Kind::of(column, server)
         && let Ok(kind) = serde_json::to_string(&kind)
     {
         metadata.insert(KIND.to_string(), kind);
+    }
+    if !nullable && matches!(column.column_type, ColumnType::Date | ColumnType::DateTime { .. }) {
+        metadata.insert(NOT_NULL_DATE.to_string(), String::new());
     }
     Field::new(&column.name, data_type(&column.column_type), nullable).with_metadata(metadata)
 }
@@ -144,10 +148,6 @@ fn unit(fsp: u8) -> TimeUnit {
     }
 }
 
-fn has_zero_dates(column_type: &ColumnType) -> bool {
-    matches!(column_type, ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. })
-}
-
 /// Whether a value may live off its page, so that sampling would have to fetch more pages for it.
 pub fn is_large(column_type: &ColumnType) -> bool {
     match column_type {
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(time.metadata()[MYSQL_TYPE], "time(3)");
         assert!(!time.is_nullable());
         let date = field(&column(ColumnType::Date));
-        assert!(date.is_nullable(), "a zero date is shown as NULL");
+        assert!(!date.is_nullable() && date.metadata().contains_key(NOT_NULL_DATE));
         let decimal = field(&column(ColumnType::Decimal { precision: 65, scale: 30, unsigned: false }));
         assert_eq!(decimal.data_type(), &DataType::Decimal256(65, 30));
         let set = ColumnType::Set { elements: vec!["it's".to_string(), "b".to_string()] };

@@ -24,6 +24,7 @@ use distinct::{DistinctRule, SingleDistinctRule, SortKeysRule};
 use group_keys::GroupKeysRule;
 pub use offset::OffsetRule;
 use set_operations::SetOperationsRule;
+pub(crate) use set_operations::is_set_operation;
 use simplification::SimplificationRule;
 use subqueries::SubqueryRule;
 use zeros::ZeroRule;

@@ -45,7 +45,7 @@ impl AnalyzerRule for SetOperationsRule {
 }
 
 /// Whether a join stands for EXCEPT or INTERSECT: nothing else joins NULL to NULL before optimization.
-fn is_set_operation(join: &Join) -> bool {
+pub(crate) fn is_set_operation(join: &Join) -> bool {
     matches!(join.join_type, JoinType::LeftAnti | JoinType::LeftSemi)
         && join.null_equality == NullEquality::NullEqualsNull
 }

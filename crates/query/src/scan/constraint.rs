@@ -122,9 +122,7 @@ fn constraint(relation: &InnodbRelation, predicate: &Expr) -> Option<(usize, Con
         Expr::IsNull(inner) => {
             let column = column_no(relation, inner)?;
             let field = relation.schema().field(column);
-            // A zero date is stored as itself but shown as NULL, so an index does not have it among its NULLs.
-            let plain = field.is_nullable() && !field.data_type().is_temporal();
-            let null = ScalarValue::try_from(field.data_type()).ok().filter(|_| plain)?;
+            let null = ScalarValue::try_from(field.data_type()).ok().filter(|_| field.is_nullable())?;
             Some((column, Constraint::values(vec![null])))
         }
         _ => None,

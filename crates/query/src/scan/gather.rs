@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use datafusion::arrow::compute::BatchCoalescer;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
@@ -99,8 +98,8 @@ pub(super) struct Gatherer {
 }
 
 impl Gatherer {
-    pub(super) fn new(decoding: Arc<Decoding>, zero_dates: Arc<AtomicU64>) -> Gatherer {
-        let sink = ArrowSink::new(&decoding.relation_schema, &decoding.columns, zero_dates);
+    pub(super) fn new(decoding: Arc<Decoding>, takes_partial_dates: bool) -> Gatherer {
+        let sink = ArrowSink::new(&decoding.relation_schema, &decoding.columns, takes_partial_dates);
         let joins = decoding.predicate.is_some() && !decoding.output.fields().is_empty();
         let coalescer = joins.then(|| BatchCoalescer::new(Arc::clone(&decoding.output), BATCH_ROWS));
         Gatherer { decoding, sink, coalescer, ready: VecDeque::new(), failure: None }

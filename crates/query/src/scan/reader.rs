@@ -240,7 +240,7 @@ async fn worker(shared: &Shared, work: &Work) -> Result<()> {
 /// Takes pieces of work until there are none, or enough rows.
 async fn reader(shared: &Shared, work: &Work) -> Result<()> {
     let task = &shared.task;
-    let gatherer = Gatherer::new(Arc::clone(&task.decoding), Arc::clone(task.query.zero_date_counter()));
+    let gatherer = Gatherer::new(Arc::clone(&task.decoding), !task.query.orders_dates());
     let mut gatherer = RefCell::new(gatherer);
     match work {
         Work::Scan { access, ranges, runs } => {

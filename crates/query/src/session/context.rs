@@ -1,7 +1,7 @@
 //! What the operators of one query share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::TaskContext;
@@ -21,13 +21,13 @@ pub struct QueryContext {
     io: IoContext,
     executors: Arc<Executors>,
     options: TanadaOptions,
-    zero_dates: Arc<AtomicU64>,
     warnings: Arc<Mutex<Vec<String>>>,
     shown_by_star: Mutex<Shown>,
     watched: Arc<Watched>,
     /// What scans leave out, if they step over damage.
     losses: Option<Arc<Losses>>,
     lookup_budget: Arc<LookupBudget>,
+    orders_dates: AtomicBool,
 }
 
 impl QueryContext {
@@ -46,17 +46,17 @@ impl QueryContext {
         let io = IoContext::new(gate).observed_by(Arc::clone(&watched) as _);
         let losses = options.skip_damaged.then(Arc::default);
         let lookup_budget = LookupBudget::new(options.lookup_memory_bytes);
-        let (zero_dates, warnings, shown_by_star) = (Arc::default(), Arc::default(), Mutex::default());
+        let (warnings, shown_by_star) = (Arc::default(), Mutex::default());
         Arc::new(QueryContext {
             io,
             executors,
             options,
-            zero_dates,
             warnings,
             shown_by_star,
             watched,
             losses,
             lookup_budget,
+            orders_dates: AtomicBool::new(false),
         })
     }
 
@@ -105,9 +105,14 @@ impl QueryContext {
         }
     }
 
-    /// Counter of dates without a calendar date that were shown as NULL.
-    pub fn zero_date_counter(&self) -> &Arc<AtomicU64> {
-        &self.zero_dates
+    /// Notes that the query puts dates in order, so that those which no calendar has are refused.
+    pub(crate) fn order_dates(&self) {
+        self.orders_dates.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the query puts dates in order.
+    pub(crate) fn orders_dates(&self) -> bool {
+        self.orders_dates.load(Ordering::Relaxed)
     }
 
     /// Notes a warning unless it was noted before.
@@ -151,10 +156,5 @@ impl QueryContext {
     /// What scans left out so far because it is damaged.
     pub fn lost(&self) -> Vec<Loss> {
         self.losses.as_ref().map(|losses| losses.list()).unwrap_or_default()
-    }
-
-    /// How many such dates there were.
-    pub fn zero_dates(&self) -> u64 {
-        self.zero_dates.load(Ordering::Relaxed)
     }
 }

@@ -6,7 +6,10 @@
 use std::any::TypeId;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement};
-use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
+};
 use datafusion::sql::sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
@@ -132,6 +135,7 @@ impl Dialect for ServerDialect {
         supports_double_ampersand_operator,
         supports_binary_kw_as_cast,
         supports_comment_optimizer_hint,
+        allow_extract_custom,
     );
 
     fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
@@ -173,6 +177,9 @@ impl Dialect for ServerDialect {
         // `BINARY of` binds as signs do.
         match &parser.peek_token_ref().token {
             Token::Word(word) if word.keyword == Keyword::BINARY && word.quote_style.is_none() => {}
+            Token::Word(word) if word.keyword == Keyword::INTERVAL && word.quote_style.is_none() => {
+                return parser.maybe_parse(interval).transpose();
+            }
             _ => return None,
         }
         parser.advance_token();
@@ -205,6 +212,65 @@ impl Dialect for ServerDialect {
             right: Box::new(right),
         }))
     }
+}
+
+/// Units of several parts, which the parser does not know.
+const UNITS: [&str; 11] = [
+    "SECOND_MICROSECOND",
+    "MINUTE_MICROSECOND",
+    "MINUTE_SECOND",
+    "HOUR_MICROSECOND",
+    "HOUR_SECOND",
+    "HOUR_MINUTE",
+    "DAY_MICROSECOND",
+    "DAY_SECOND",
+    "DAY_MINUTE",
+    "DAY_HOUR",
+    "YEAR_MONTH",
+];
+
+/// `INTERVAL(n, a, b)`, which is a function, or `INTERVAL '1:30' HOUR_MINUTE`; an error for other intervals.
+fn interval(parser: &mut Parser) -> std::result::Result<Expr, ParserError> {
+    let name = parser.parse_identifier()?;
+    if let Some(call) = parser.maybe_parse(|parser| interval_function(parser, &name))? {
+        return Ok(call);
+    }
+    let value = Box::new(parser.parse_expr()?);
+    let unit = parser.parse_identifier()?;
+    if !UNITS.iter().any(|known| unit.value.eq_ignore_ascii_case(known)) {
+        return Err(ParserError::ParserError(format!("the unit {unit}")));
+    }
+    Ok(Expr::Interval(Interval {
+        value,
+        leading_field: Some(DateTimeField::Custom(unit)),
+        leading_precision: None,
+        last_field: None,
+        fractional_seconds_precision: None,
+    }))
+}
+
+fn interval_function(parser: &mut Parser, name: &Ident) -> std::result::Result<Expr, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let operands = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    if operands.len() < 2 {
+        return Err(ParserError::ParserError("an interval in parentheses".to_string()));
+    }
+    let args = operands.into_iter().map(|operand| FunctionArg::Unnamed(FunctionArgExpr::Expr(operand)));
+    Ok(Expr::Function(Function {
+        name: ObjectName::from(vec![name.clone()]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    }))
 }
 
 #[cfg(test)]
@@ -245,5 +311,8 @@ mod tests {
         assert_eq!(grouped("NOT a = 1 AND b"), "((NOT (a = 1)) AND b)");
         assert_eq!(grouped("a = b IS NULL"), "((a = b) is null)");
         assert_eq!(grouped("BINARY a = b"), "(CAST(a AS BINARY) = b)");
+        assert_eq!(grouped("INTERVAL(5, 1) + 1"), "(INTERVAL(5, 1) + 1)");
+        assert_eq!(grouped("a + INTERVAL '1:30' HOUR_MINUTE"), "(a + INTERVAL '1:30' HOUR_MINUTE)");
+        assert_eq!(grouped("a + INTERVAL (1 + 1) DAY"), "(a + INTERVAL (1 + 1) DAY)");
     }
 }

@@ -48,7 +48,7 @@ use tanada_innodb::{Catalog, Environment, Files, MountOptions, PageCache, PageCa
 use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_volume::directory::Directory;
 
-use crate::binding::ServerCall;
+use crate::binding::{ServerCall, StatementRules};
 use crate::catalog::{Database, Databases, InnodbTable};
 use crate::expression::Rules;
 use crate::placement::{OnPlaced, PlacedChunk, Recording, Steering, Watched, fingerprint};
@@ -347,8 +347,11 @@ impl Session {
         let now = state.execution_props().query_execution_start_time;
         let rules = Rules {
             now_micros: now.map(|now| now.timestamp_micros()),
+            zone: self.time_zone(),
             ..Rules::new(context.options().server == Server::MySql)
         };
+        let statement = StatementRules::new(rules, Arc::clone(context));
+        state.config_mut().options_mut().extensions.insert(statement);
         let call = ServerCall::new(rules, Arc::clone(context));
         // A function of this name is only replaced.
         let _ = state.register_udf(Arc::new(ScalarUDF::from(call)));

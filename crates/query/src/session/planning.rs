@@ -21,6 +21,7 @@ use super::stars::VirtualColumns;
 use super::{
     INFORMATION_SCHEMA, QueryResult, STATUS, Session, dialect, explain, forms, mysql_functions, stars,
 };
+use crate::binding::orders_dates;
 use crate::catalog::Database;
 use crate::settings::Expressions;
 use crate::{Error, ErrorKind, Result};
@@ -219,7 +220,13 @@ impl Session {
         if let Some(context) = state.config().get_extension::<QueryContext>() {
             context.show_by_star(stars::shown(&plan, &generated, &named)?);
         }
-        Ok((explained, state.create_physical_plan(&plan).await?))
+        let optimized = state.optimize(&plan)?;
+        if let Some(context) = state.config().get_extension::<QueryContext>()
+            && orders_dates(&optimized, context.options().server)?
+        {
+            context.order_dates();
+        }
+        Ok((explained, state.query_planner().create_physical_plan(&optimized, state).await?))
     }
 
     /// The schema of a table that is no database's; `database` is the one that is named.

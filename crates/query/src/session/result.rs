@@ -37,8 +37,6 @@ pub struct QueryReport {
     pub depth_mean: f64,
     /// Most I/Os in flight.
     pub depth_max: u64,
-    /// Date values without a calendar date that were shown as NULL.
-    pub zero_dates: u64,
     /// What was left out because it is damaged (`tanada.skip_damaged`).
     pub lost: Vec<Loss>,
     /// What else whoever asked should know.
@@ -198,7 +196,6 @@ impl QueryResult {
             cache_hits: io.cache_hits,
             depth_mean: io.depth_mean,
             depth_max: io.depth_max,
-            zero_dates: self.context.zero_dates(),
             lost: self.context.lost(),
             warnings: self.context.warnings(),
         }

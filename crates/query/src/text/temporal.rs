@@ -5,6 +5,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type, TimeUnit};
 
 use crate::Result;
+use crate::relation::zero_date;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
@@ -72,11 +73,15 @@ fn fraction(ticks: u64, per_second: i64, digits: usize, out: &mut String) {
     out.push_str(&format!(".{}", &all[..digits.min(9)]));
 }
 
-/// Year, month and day of days since 1970-01-01 in the Gregorian calendar.
+/// Year, month and day of days since 1970-01-01 in the Gregorian calendar; its own parts of a date that no calendar
+/// has.
 ///
 /// Counts from 0000-03-01, so that the leap day ends a year: 400 years are 146,097 days, and the months from March on
 /// have lengths that repeat every five, 153 days.
 fn civil(days: i64) -> (i64, i64, i64) {
+    if let Some(parts) = zero_date::civil(days) {
+        return parts;
+    }
     const DAYS_TO_EPOCH: i64 = 719_468;
     let days = days + DAYS_TO_EPOCH;
     let era = days.div_euclid(146_097);
@@ -108,6 +113,8 @@ mod tests {
             (2_932_896, "9999-12-31"),
             (19_782, "2024-02-29"),
             (-1, "1969-12-31"),
+            (-719_529, "0000-00-00"),
+            (-719_528, "0000-01-01"),
         ];
         for (days, text) in cases {
             assert_eq!(shown(|out| date(days, out)), text);

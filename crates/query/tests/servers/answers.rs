@@ -49,9 +49,9 @@ pub fn printed(text: &[u8]) -> BTreeMap<String, Answer> {
     tables
 }
 
-/// The field of a line: unescaped, and a date that no calendar has is NULL, as Tanada shows it.
+/// The field of a line, unescaped.
 fn field(text: &[u8]) -> Option<Vec<u8>> {
-    if text == b"NULL" || text.starts_with(b"0000-00-00") {
+    if text == b"NULL" {
         return None;
     }
     let mut out = Vec::with_capacity(text.len());

@@ -23,3 +23,4 @@ mod plans;
 mod sessions;
 mod virtual_columns;
 mod volumes;
+mod zero_dates;

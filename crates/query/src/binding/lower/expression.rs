@@ -69,6 +69,11 @@ pub(crate) fn condition(expression: Expr) -> Result<Expr> {
         Expr::IsNotTrue(of) => Expr::IsNotTrue(boxed(*of, condition)?),
         Expr::IsFalse(of) => Expr::IsFalse(boxed(*of, condition)?),
         Expr::IsNotFalse(of) => Expr::IsNotFalse(boxed(*of, condition)?),
+        Expr::IsUnknown(of) | Expr::IsNotUnknown(of) | Expr::IsNull(of) | Expr::IsNotNull(of)
+            if orders_rows(&of) =>
+        {
+            return Err(unsupported("whether the order of rows is unknown"));
+        }
         Expr::IsUnknown(of) => Expr::IsUnknown(boxed(*of, condition)?),
         Expr::IsNotUnknown(of) => Expr::IsNotUnknown(boxed(*of, condition)?),
         Expr::IsNull(of) => Expr::IsNull(boxed(*of, value)?),
@@ -89,6 +94,21 @@ pub(crate) fn condition(expression: Expr) -> Result<Expr> {
             if is_truth(&lowered) { lowered } else { call("condition", vec![lowered]) }
         }
     })
+}
+
+/// Whether it compares rows by their order.
+fn orders_rows(expression: &Expr) -> bool {
+    match expression {
+        Expr::Nested(inner) => orders_rows(inner),
+        Expr::BinaryOp { left, op, .. } => {
+            let is_order = matches!(
+                op,
+                BinaryOperator::Lt | BinaryOperator::LtEq | BinaryOperator::Gt | BinaryOperator::GtEq
+            );
+            is_order && matches!(left.as_ref(), Expr::Tuple(_))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a lowered expression is a truth value already.

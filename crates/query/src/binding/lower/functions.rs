@@ -100,6 +100,14 @@ fn lower_arguments(function: &mut Function, of_numbers: bool) -> Result<()> {
         for clause in &mut list.clauses {
             use datafusion::sql::sqlparser::ast::FunctionArgumentClause::OrderBy;
             if let OrderBy(keys) = clause {
+                // A number that is no position orders nothing.
+                keys.retain(|key| match &key.expr {
+                    Expr::Value(of) => match &of.value {
+                        Value::Number(number, _) => number.bytes().all(|digit| digit.is_ascii_digit()),
+                        _ => true,
+                    },
+                    _ => true,
+                });
                 keys.iter_mut().try_for_each(super::sort_key)?;
             }
         }

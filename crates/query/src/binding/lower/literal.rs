@@ -29,13 +29,33 @@ pub(super) fn value(value: ValueWithSpan) -> Result<Expr> {
     Ok(match &value.value {
         number if is_plain_number(number) => Expr::Value(value),
         Value::Number(number, _) => call("number", vec![text(number)]),
-        Value::SingleQuotedString(_) | Value::Null | Value::Boolean(_) | Value::HexStringLiteral(_) => {
-            Expr::Value(value)
+        Value::HexStringLiteral(digits) => {
+            // `0x41` is a number where one is wanted, MariaDB's `x'41'` is not.
+            let width = value.span.end.column.saturating_sub(value.span.start.column);
+            let is_plain = width == digits.len() as u64 + 2;
+            let name = if is_plain { "hex:0x" } else { "hex:x" };
+            call(name, vec![Expr::Value(value)])
         }
+        Value::SingleQuotedString(_) | Value::Null | Value::Boolean(_) => Expr::Value(value),
+        Value::SingleQuotedByteStringLiteral(digits) => bits(digits)?,
         Value::DoubleQuotedString(of) | Value::NationalStringLiteral(of) => text(of),
         Value::Placeholder(name) if name.starts_with('@') => Expr::Value(value),
         other => return Err(unsupported(format!("the literal {other}"))),
     })
+}
+
+/// `b'101'`: bytes, of which the first one may have fewer bits.
+fn bits(digits: &str) -> Result<Expr> {
+    if digits.is_empty() || !digits.bytes().all(|digit| matches!(digit, b'0' | b'1')) {
+        return Err(unsupported(format!("the literal b'{digits}'")));
+    }
+    let width = digits.len().div_ceil(8) * 8;
+    let padded = format!("{digits:0>width$}");
+    let bytes = padded.as_bytes().chunks(8).map(|bits| {
+        let byte = bits.iter().fold(0u8, |byte, bit| byte << 1 | (bit - b'0'));
+        format!("{byte:02X}")
+    });
+    Ok(call("hex:0x", vec![Expr::value(Value::HexStringLiteral(bytes.collect()))]))
 }
 
 /// `DATE '...'`, `TIME '...'`, `TIMESTAMP '...'`.

@@ -12,7 +12,7 @@ use super::conversions::{self, converted};
 use super::datum::Datum;
 use super::kind::Choice;
 use super::node::{Node, Typed};
-use super::{Kind, Refusal, Rules};
+use super::{Kind, Refusal, Rules, dates};
 use way::{Way, order};
 
 const TRUTH: Kind = Kind::Int { unsigned: false };
@@ -162,6 +162,10 @@ pub(super) fn is_in(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusa
     {
         return Err(Refusal::new("a list of years"));
     }
+    let is_zero = |item: &Typed| matches!(item.literal(), Some(Datum::Int(0)));
+    if rules.mysql && value.kind.is_temporal() && list.iter().any(is_zero) {
+        return Err(Refusal::new("a list of dates with 0"));
+    }
     let has_document = value.kind == Kind::Json || list.iter().any(|item| item.kind == Kind::Json);
     if rules.mysql && has_document && list.len() > 1 {
         return Err(Refusal::new("a list of documents"));
@@ -178,7 +182,10 @@ pub(super) fn extreme(greatest: bool, operands: Vec<Typed>, rules: &Rules) -> Re
     let has_text = kinds.iter().any(Kind::is_string);
     let has_number = kinds.iter().any(Kind::is_number);
     let has_time = kinds.iter().any(Kind::is_temporal);
-    if has_time && (has_text || has_number) || kinds.contains(&Kind::Json) {
+    if has_time && (has_text || has_number) && !kinds.contains(&Kind::Json) {
+        return dates::extreme(greatest, operands, rules);
+    }
+    if kinds.contains(&Kind::Json) {
         return Err(Refusal::new("the greatest of values of several types"));
     }
     for kind in &kinds[1..] {
@@ -277,8 +284,9 @@ pub(super) fn strcmp(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refus
     for operand in &operands {
         conversions::textual(operand, rules.mysql)?;
     }
-    if rules.mysql && kinds.iter().any(Kind::is_number) && kinds.iter().any(Kind::is_string) {
-        return Err(Refusal::new("STRCMP of a number and a text"));
+    let is_other = |kind: &Kind| kind.is_number() || kind.is_temporal();
+    if rules.mysql && kinds.iter().any(is_other) && kinds.iter().any(Kind::is_string) {
+        return Err(Refusal::new("STRCMP of a number or a date and a text"));
     }
     let rules = *rules;
     Ok(Typed::call(TRUTH, operands, move |values| {

@@ -5,6 +5,7 @@ use crate::expression::calendar::DAY;
 use crate::expression::datum::{Datum, Decimal, Number};
 use crate::expression::node::{Node, Typed};
 use crate::expression::{Kind, Refusal, Rules, Zone};
+use crate::relation::zero_date::is_none_of_calendar;
 
 const SECOND: i64 = 1_000_000;
 /// The last second that a TIMESTAMP of MariaDB holds.
@@ -17,6 +18,7 @@ pub(crate) fn local(stored: Typed, rules: &Rules) -> Typed {
     let Kind::Timestamp { fsp } = stored.kind else { return stored };
     let zone = rules.zone;
     Typed::call(Kind::DateTime { fsp }, vec![stored], move |values| match values[0] {
+        Datum::DateTime(micros) if is_none_of_calendar(micros) => Ok(Datum::DateTime(micros)),
         Datum::DateTime(micros) => Ok(Datum::DateTime(zone.local(micros)?)),
         _ => Ok(Datum::Null),
     })
@@ -83,6 +85,7 @@ pub(super) fn unix_timestamp(operands: &[Typed], rules: &Rules) -> Result<Typed,
     };
     if let Some(stored) = stored(of) {
         return Ok(Typed::call(kind, vec![stored.clone()], move |values| match values[0] {
+            Datum::DateTime(micros) if is_none_of_calendar(micros) => number(0),
             Datum::DateTime(micros) => number(micros),
             _ => Ok(Datum::Null),
         }));

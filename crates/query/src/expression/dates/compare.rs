@@ -122,11 +122,38 @@ fn packed(
         }
         (Some((civil, _)), _) => civil,
         // A day that a month does not have is compared all the same.
+        (None, Datum::Text(text)) if is_lenient && !rules.mysql && parts(text).is_some() => {
+            parts(text).unwrap_or(zero)
+        }
         (None, Datum::Text(text)) if is_lenient && !may_be_date(text) => zero,
         (None, Datum::Text(text)) => return Err(Refusal::new(format!("a date spelled '{text}'"))),
         (None, _) => return Err(Refusal::new("a number that is no date")),
     };
     Ok((civil.year, civil.month, civil.day, civil.micros))
+}
+
+/// The parts of a date of a usual spelling whose month and day are in range.
+fn parts(text: &str) -> Option<Civil> {
+    let (date, clock) = text.split_once(' ').unwrap_or((text, "00:00:00"));
+    let numbers = |text: &str, separator: char, lengths: [usize; 3]| -> Option<[i64; 3]> {
+        let parts: Vec<&str> = text.split(separator).collect();
+        let fits = parts.len() == 3 && parts.iter().zip(lengths).all(|(part, length)| part.len() == length);
+        let numbers: Option<Vec<i64>> = parts
+            .iter()
+            .map(|part| part.bytes().all(|digit| digit.is_ascii_digit()).then(|| part.parse().ok())?)
+            .collect();
+        numbers.filter(|_| fits)?.try_into().ok()
+    };
+    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
+    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
+    let is_clock = hour < 24 && minute < 60 && second < 60;
+    let micros = ((hour * 60 + minute) * 60 + second) * 1_000_000;
+    ((1..=12).contains(&month) && (1..=31).contains(&day) && is_clock).then_some(Civil {
+        year,
+        month,
+        day,
+        micros,
+    })
 }
 
 fn number(value: &Datum) -> f64 {

@@ -8,6 +8,7 @@ mod cast;
 mod civil;
 mod clock;
 mod compare;
+mod extreme;
 mod fields;
 mod format;
 mod interval;
@@ -26,6 +27,7 @@ use super::{Refusal, Rules};
 pub(super) use cast::{cast, literal};
 pub(crate) use clock::local;
 pub(super) use compare::{Way as DateWay, order as date_order, way as date_way};
+pub(super) use extreme::extreme;
 pub(super) use interval::shifted;
 pub(super) use operand::{moment, time};
 

@@ -28,8 +28,8 @@ pub(in crate::expression) fn date(
 ) -> Result<Option<(Civil, bool)>, Refusal> {
     Ok(match (value, kind) {
         (Datum::Null, _) => None,
-        (Datum::Date(days), _) => Some((Civil::of_days(*days), false)),
-        (Datum::DateTime(micros), _) => Some((Civil::of_micros(*micros), true)),
+        (Datum::Date(days), _) => Some((stored(Civil::of_days(*days))?, false)),
+        (Datum::DateTime(micros), _) => Some((stored(Civil::of_micros(*micros))?, true)),
         (Datum::Time(micros), _) => Some((Civil::of_micros(of_today(*micros, rules)?), true)),
         (Datum::Text(text), Kind::Text(_) | Kind::Choice(_)) => {
             spelling::date(text, rules)?.map(|spelled| (spelled.civil, spelled.has_time))
@@ -53,6 +53,15 @@ pub(in crate::expression) fn date(
         },
         _ => return Err(Refusal::new(format!("{kind:?} as a date"))),
     })
+}
+
+/// A stored date. The servers compute with the 30th of February as if the month had it.
+fn stored(civil: Civil) -> Result<Civil, Refusal> {
+    let Civil { year, month, day, .. } = civil;
+    match civil.has_zeros() || civil.days().is_some() {
+        true => Ok(civil),
+        false => Err(Refusal::new(format!("the date {year:04}-{month:02}-{day:02}, which no calendar has"))),
+    }
 }
 
 /// A date that a calendar has, in microseconds since 1970-01-01; `None` is NULL.

@@ -9,15 +9,16 @@ use crate::expression::calendar::{self, DAY, MAX_TIME};
 use crate::expression::datum::{Datum, Decimal, Number};
 use crate::expression::node::Typed;
 use crate::expression::{Kind, Refusal, Rules};
+use crate::relation::zero_date;
 
 const SECOND: i64 = 1_000_000;
 
-/// A date that may have a zero month or day, if a calendar has it.
+/// A date that may have a zero month or day, if the server keeps it: MariaDB does, MySQL only what a calendar has.
 pub(super) fn held(civil: &Civil, rules: &Rules) -> Result<Option<i64>, Refusal> {
     match (civil.since_epoch().filter(|_| !civil.has_zeros()), rules.mysql) {
         (Some(micros), _) => Ok(Some(micros)),
         (None, true) => Ok(None),
-        (None, false) => Err(Refusal::new("a date with a zero month or day, which no calendar has")),
+        (None, false) => Ok(Some(zero_date::days(civil.year, civil.month, civil.day) * DAY + civil.micros)),
     }
 }
 

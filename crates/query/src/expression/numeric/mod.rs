@@ -23,6 +23,9 @@ pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<
     }
     let operands = operands.to_vec();
     Ok(Some(match (name, operands.as_slice()) {
+        ("abs", [of]) if mysql && matches!(of.kind, Kind::DateTime { fsp: 1.. }) => {
+            return Err(Refusal::new("the size of a fraction of a second"));
+        }
         ("abs", [of]) => abs(of.clone(), mysql)?,
         ("sign", [of]) => {
             let kind = of.kind.clone();

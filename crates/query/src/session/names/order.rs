@@ -1,6 +1,6 @@
 //! ORDER BY: positions, results by their names, and other expressions.
 
-use datafusion::sql::sqlparser::ast::{Expr, Ident, OrderBy, OrderByExpr, OrderByKind, Value};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, OrderBy, OrderByExpr, OrderByKind, UnaryOperator, Value};
 
 use super::expression::Aliases;
 use super::item::Item;
@@ -60,6 +60,9 @@ impl Names<'_> {
         let mut keys = Vec::with_capacity(expressions.len());
         for mut ordered in expressions {
             let key = match &mut ordered.expr {
+                expression if self.is_no_position(expression) => {
+                    return Err(self.unknown(&[quoted(&expression.to_string())], Clause::Order));
+                }
                 expression if as_position(expression).is_some() => {
                     let number = as_position(expression).unwrap_or_default();
                     Key::Result(self.at(number, items.len(), Clause::Order)?)
@@ -84,6 +87,12 @@ impl Names<'_> {
             Some(no) => Key::Result(no),
             None => Key::Expression(Box::new(expression.clone())),
         })
+    }
+
+    /// MariaDB takes a negative number for a position, and there is none.
+    pub(super) fn is_no_position(&self, expression: &Expr) -> bool {
+        let Expr::UnaryOp { op: UnaryOperator::Minus, expr } = expression else { return false };
+        !self.is_mysql() && as_position(expr).is_some()
     }
 
     /// The result that an unqualified name means.

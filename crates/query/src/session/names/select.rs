@@ -120,6 +120,9 @@ impl Names<'_> {
             if matches!(group, Expr::GroupingSets(_) | Expr::Cube(_) | Expr::Rollup(_)) {
                 return Err(unsupported("neither MySQL nor MariaDB has grouping sets"));
             }
+            if self.is_no_position(&group) {
+                return Err(self.unknown(&[quoted(&group.to_string())], Clause::Group));
+            }
             let resolved = match order::as_position(&group) {
                 Some(number) => {
                     let item = &items[self.at(number, items.len(), Clause::Group)?];

@@ -17,6 +17,7 @@ use tanada_innodb::schema::Server;
 
 use super::Session;
 use super::set::Assignment;
+use crate::expression::Zone;
 use crate::text::column_text;
 use crate::{Error, ErrorKind, Result};
 use system::Change;
@@ -242,11 +243,11 @@ impl Session {
                 return Err(Error::new(ErrorKind::Unsupported, message));
             }
             Change::Shown => switched(value, default),
-            Change::TimeZone => match value.to_ascii_uppercase().as_str() {
-                "SYSTEM" | "UTC" | "+00:00" | "-00:00" | "+0:00" => value.to_string(),
-                _ => {
-                    let message = format!("time_zone cannot be set to '{value}': times are shown in UTC");
-                    return Err(Error::new(ErrorKind::Unsupported, message));
+            Change::TimeZone => match Zone::parse(value, server == Server::MySql) {
+                Some(_) => value.to_string(),
+                None => {
+                    let message = format!("Unknown or incorrect time zone: '{value}'");
+                    return Err(Error::new(ErrorKind::InvalidInput, message));
                 }
             },
             Change::Mode => modes(value)?,
@@ -254,6 +255,13 @@ impl Session {
         };
         self.shared.variables.write().system.insert(variable.name.to_string(), kept);
         Ok(())
+    }
+
+    /// The zone by whose clock TIMESTAMPs are shown; that of the server is UTC here.
+    pub(super) fn time_zone(&self) -> Zone {
+        let is_mysql = self.options().server == Server::MySql;
+        let variables = self.shared.variables.read();
+        variables.system.get("time_zone").and_then(|name| Zone::parse(name, is_mysql)).unwrap_or(Zone::UTC)
     }
 
     /// `SET NAMES charset [COLLATE collation]`

@@ -1,0 +1,50 @@
+//! Whose rules a statement follows, where the rules of the analyzer find it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::common::{Result, config_err};
+
+use crate::expression::Rules;
+use crate::session::context::QueryContext;
+
+/// The rules and the context of one statement.
+#[derive(Debug, Clone)]
+pub(crate) struct StatementRules {
+    pub(super) rules: Rules,
+    pub(super) query: Arc<QueryContext>,
+}
+
+impl StatementRules {
+    /// Of the statement that `query` is the context of.
+    pub(crate) fn new(rules: Rules, query: Arc<QueryContext>) -> StatementRules {
+        StatementRules { rules, query }
+    }
+}
+
+impl ConfigExtension for StatementRules {
+    const PREFIX: &'static str = "tanada_statement";
+}
+
+impl ExtensionOptions for StatementRules {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, _: &str) -> Result<()> {
+        config_err!("there is no setting {key}")
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        Vec::new()
+    }
+}
