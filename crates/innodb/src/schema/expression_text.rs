@@ -14,7 +14,7 @@
 
 use tanada_collation::Charset;
 
-use super::text::decode;
+use super::text::{decode, has_ascii};
 
 const BINARY: &str = "binary";
 
@@ -89,8 +89,7 @@ fn push_literal(text: &mut String, escaped: &[u8]) {
     let introducer_at = text.rfind(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let introducer_at = introducer_at.map_or(0, |at| at + 1);
     let charset = text[introducer_at..].strip_prefix('_').unwrap_or("utf8mb4").to_owned();
-    let is_multi_byte = matches!(charset.as_str(), "ucs2" | "utf16" | "utf16le" | "utf32");
-    if escaped.is_ascii() && !is_multi_byte {
+    if escaped.is_ascii() && has_ascii(&charset) {
         text.push_str(&format!("'{}'", String::from_utf8_lossy(escaped)));
         return;
     }

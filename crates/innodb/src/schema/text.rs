@@ -7,9 +7,14 @@ use tanada_collation::Charset;
 /// Text of a definition in `charset` as UTF-8; what is not UTF-8 where it has to be has U+FFFD, bytes without a
 /// character are `?`.
 pub(super) fn decode(charset: &str, bytes: &[u8]) -> String {
-    let plain = bytes.is_ascii() && !matches!(charset, "ucs2" | "utf16" | "utf16le" | "utf32");
+    let plain = bytes.is_ascii() && has_ascii(charset);
     let decoded = Charset::lookup(charset).filter(|_| !plain).and_then(|charset| charset.decode(bytes));
     decoded.map_or_else(|| String::from_utf8_lossy(bytes).into_owned(), Cow::into_owned)
+}
+
+/// Whether bytes of ASCII are its letters in a character set. The Swedish `swe7` has other letters in their place.
+pub(super) fn has_ascii(charset: &str) -> bool {
+    !matches!(charset, "ucs2" | "utf16" | "utf16le" | "utf32" | "swe7")
 }
 
 /// Base64 with padding, in lines of any length; `None` if it is not.
@@ -64,5 +69,6 @@ mod tests {
         assert_eq!(decode("utf8mb4", "日本".as_bytes()), "日本");
         assert_eq!(decode("ucs2", &[0, 0x41, 0x65, 0xe5]), "A日");
         assert_eq!(decode("utf32", &[0, 1, 0xf6, 0]), "\u{1f600}");
+        assert_eq!(decode("swe7", b"a`[{"), "aéÄä");
     }
 }
