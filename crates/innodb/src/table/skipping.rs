@@ -53,7 +53,8 @@ impl Table {
         context: &IoContext,
     ) -> Result<Vec<LeafRun>> {
         let mut all = Vec::new();
-        for (partition, tree) in self.trees_of(index)?.iter().enumerate() {
+        let trees = self.trees_of(index)?;
+        for (partition, tree) in trees.iter().enumerate() {
             let listed = tree.leaves(&KeyRange::all(), context).await.map(|mut list| {
                 list.pages.sort_unstable();
                 list.pages
@@ -61,7 +62,14 @@ impl Table {
             let pages = match listed {
                 Ok(pages) if pages.windows(2).all(|pair| pair[0] != pair[1]) => pages,
                 Err(error) if !is_damage(&error) => return Err(error),
-                _ => rescue::leaves(tree, self.index_name(index), losses, context).await?,
+                _ => match rescue::leaves(tree, self.index_name(index), losses, context).await {
+                    // The other partitions are read.
+                    Err(error) if is_damage(&error) && trees.len() > 1 => {
+                        losses.leaf(tree.space.path(), tree.root, self.index_name(index), &error.to_string());
+                        continue;
+                    }
+                    pages => pages?,
+                },
             };
             all.extend(runs(partition, &pages, tree.space.page_size()));
         }

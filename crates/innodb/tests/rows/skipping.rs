@@ -206,6 +206,31 @@ fn each_damaged_page_costs_its_own_rows_alone() {
 }
 
 #[test]
+fn a_partition_without_a_sound_page_costs_its_own_rows_alone() {
+    let folder = unpacked("cases").join("mysql-9.7/c_dynamic");
+    let environment = environment(true);
+    let within = environment.clone();
+    let (all, rest, losses) = run(&environment, move || async move {
+        let catalog = mount(&folder, &within).await;
+        let table = catalog.table(&catalog.databases()[0], "part_range").await.unwrap();
+        let all = read_sound(&table).await.unwrap().0;
+        let mut definition = (**table.definition()).clone();
+        let copy = tempfile::NamedTempFile::with_suffix(".ibd").unwrap();
+        // All but the dictionary information.
+        let mut image = std::fs::read(&definition.partitions[0].path).unwrap();
+        image[4 * 16384..].fill(0);
+        std::fs::write(copy.path(), image).unwrap();
+        definition.partitions[0].path = copy.path().to_owned();
+        let table = Table::open(definition, &within).await.unwrap();
+        let (rest, losses) = read_sound(&table).await.unwrap();
+        (all, rest, losses)
+    });
+    assert!(!rest.is_empty() && rest.len() < all.len(), "{} of {}", rest.len(), all.len());
+    assert!(rest.iter().all(|row| all.binary_search(row).is_ok()));
+    assert!(losses.iter().any(|loss| loss.rows == LostRows::Unknown), "{losses:?}");
+}
+
+#[test]
 fn leaves_below_a_lost_branch_are_found_by_themselves() {
     let sound = Sound::of(&unpacked("page-sizes").join("4k/c_sizes"), "t");
     assert!(sound.branches.len() > 3, "{:?}", sound.branches);
