@@ -10,13 +10,19 @@ use tanada_fuzz::{Base, Input, bases, table};
 static BASES: LazyLock<Vec<Base>> =
     LazyLock::new(|| bases(&["fuzz/bases/off-page.tar.zst"], |name| name.contains("/zip")));
 
-fuzz_target!(|bytes: &[u8]| {
-    let mut input = Input(bytes);
-    let base = input.choose(&BASES);
-    let mut file = base.file.clone();
-    input.edit_pages(&mut file, base.framing, 0);
-    match &base.definition {
-        Some(definition) => table::read_all(file, definition),
-        None => table::mount(file, base.frm.as_ref()),
+fuzz_target!(
+    // Outside of the time that an input may take.
+    init: {
+        LazyLock::force(&BASES);
+    },
+    |bytes: &[u8]| {
+        let mut input = Input(bytes);
+        let base = input.choose(&BASES);
+        let mut file = base.file.clone();
+        input.edit_pages(&mut file, base.framing, 0);
+        match &base.definition {
+            Some(definition) => table::read_all(file, definition),
+            None => table::mount(file, base.frm.as_ref()),
+        }
     }
-});
+);

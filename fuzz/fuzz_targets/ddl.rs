@@ -43,32 +43,38 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-fuzz_target!(|bytes: &[u8]| {
-    let mut input = Input(bytes);
-    let server = if input.byte() & 1 == 0 { Server::MariaDb } else { Server::MySql };
-    let name = *input.choose(&NAMES);
-    let mut words = match input.byte() {
-        0 => Vec::new(),
-        _ => input.choose(&STATEMENTS).clone(),
-    };
-    for _ in 0..MAX_EDITS {
-        if words.is_empty() || input.is_over() {
-            break;
-        }
-        let (how, at) = (input.byte(), input.word() % words.len());
-        let word = WORDS[input.word() % WORDS.len()].clone();
-        match how % 5 {
-            0 => words[at] = word,
-            1 => words.insert(at, word),
-            2 => drop(words.remove(at)),
-            3 => words[at] = String::from_utf8_lossy(input.bytes(1 + usize::from(how >> 4))).into_owned(),
-            _ => {
-                let end = (at + 1 + usize::from(how >> 3)).min(words.len());
-                let copy = words[at..end].to_vec();
-                words.splice(at..at, copy);
+fuzz_target!(
+    // Outside of the time that an input may take.
+    init: {
+        LazyLock::force(&WORDS);
+    },
+    |bytes: &[u8]| {
+        let mut input = Input(bytes);
+        let server = if input.byte() & 1 == 0 { Server::MariaDb } else { Server::MySql };
+        let name = *input.choose(&NAMES);
+        let mut words = match input.byte() {
+            0 => Vec::new(),
+            _ => input.choose(&STATEMENTS).clone(),
+        };
+        for _ in 0..MAX_EDITS {
+            if words.is_empty() || input.is_over() {
+                break;
+            }
+            let (how, at) = (input.byte(), input.word() % words.len());
+            let word = WORDS[input.word() % WORDS.len()].clone();
+            match how % 5 {
+                0 => words[at] = word,
+                1 => words.insert(at, word),
+                2 => drop(words.remove(at)),
+                3 => words[at] = String::from_utf8_lossy(input.bytes(1 + usize::from(how >> 4))).into_owned(),
+                _ => {
+                    let end = (at + 1 + usize::from(how >> 3)).min(words.len());
+                    let copy = words[at..end].to_vec();
+                    words.splice(at..at, copy);
+                }
             }
         }
+        let text = if words.is_empty() { String::from_utf8_lossy(input.0).into_owned() } else { words.concat() };
+        let _ = table_from_ddl(&text, "d", name, server);
     }
-    let text = if words.is_empty() { String::from_utf8_lossy(input.0).into_owned() } else { words.concat() };
-    let _ = table_from_ddl(&text, "d", name, server);
-});
+);

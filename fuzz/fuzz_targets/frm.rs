@@ -15,22 +15,28 @@ static SAMPLES: LazyLock<Vec<(bool, Vec<u8>)>> = LazyLock::new(|| {
     files.map(|(name, bytes)| (name.ends_with(".par"), bytes)).collect()
 });
 
-fuzz_target!(|bytes: &[u8]| {
-    let mut input = Input(bytes);
-    let (mut is_par, mut file) = match input.byte() {
-        0 => (false, Vec::new()),
-        _ => input.choose(&SAMPLES).clone(),
-    };
-    if file.is_empty() {
-        is_par = input.byte() & 1 == 1;
-        file = input.0.to_vec();
-    } else {
-        input.edit_bytes(&mut file);
+fuzz_target!(
+    // Outside of the time that an input may take.
+    init: {
+        LazyLock::force(&SAMPLES);
+    },
+    |bytes: &[u8]| {
+        let mut input = Input(bytes);
+        let (mut is_par, mut file) = match input.byte() {
+            0 => (false, Vec::new()),
+            _ => input.choose(&SAMPLES).clone(),
+        };
+        if file.is_empty() {
+            is_par = input.byte() & 1 == 1;
+            file = input.0.to_vec();
+        } else {
+            input.edit_bytes(&mut file);
+        }
+        if is_par {
+            let _ = partition_names(&file);
+        } else {
+            let _ = is_innodb_frm(&file);
+            let _ = table_from_frm(&file, "d", "t");
+        }
     }
-    if is_par {
-        let _ = partition_names(&file);
-    } else {
-        let _ = is_innodb_frm(&file);
-        let _ = table_from_frm(&file, "d", "t");
-    }
-});
+);

@@ -11,11 +11,17 @@ static BASES: LazyLock<Vec<Base>> =
 
 const FIRST_ROOT: usize = 3;
 
-fuzz_target!(|bytes: &[u8]| {
-    let mut input = Input(bytes);
-    let base = input.choose(&BASES);
-    let Some(definition) = &base.definition else { return };
-    let mut file = base.file.clone();
-    input.edit_pages(&mut file, base.framing, FIRST_ROOT);
-    table::read_all(file, definition);
-});
+fuzz_target!(
+    // Outside of the time that an input may take.
+    init: {
+        LazyLock::force(&BASES);
+    },
+    |bytes: &[u8]| {
+        let mut input = Input(bytes);
+        let base = input.choose(&BASES);
+        let Some(definition) = &base.definition else { return };
+        let mut file = base.file.clone();
+        input.edit_pages(&mut file, base.framing, FIRST_ROOT);
+        table::read_all(file, definition);
+    }
+);

@@ -18,10 +18,16 @@ static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
     bases(&archives, |name| tables.iter().any(|table| name.ends_with(table)))
 });
 
-fuzz_target!(|bytes: &[u8]| {
-    let mut input = Input(bytes);
-    let base = input.choose(&BASES);
-    let mut file = base.file.clone();
-    input.edit_pages(&mut file, base.framing, 0);
-    table::mount(file, base.frm.as_ref());
-});
+fuzz_target!(
+    // Outside of the time that an input may take.
+    init: {
+        LazyLock::force(&BASES);
+    },
+    |bytes: &[u8]| {
+        let mut input = Input(bytes);
+        let base = input.choose(&BASES);
+        let mut file = base.file.clone();
+        input.edit_pages(&mut file, base.framing, 0);
+        table::mount(file, base.frm.as_ref());
+    }
+);

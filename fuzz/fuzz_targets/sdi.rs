@@ -89,22 +89,29 @@ fn replace(value: &mut Value, input: &mut Input<'_>) {
     }
 }
 
-fuzz_target!(|bytes: &[u8]| {
-    let mut input = Input(bytes);
-    if input.byte() & 31 == 31 {
-        let base = input.choose(&BASES);
-        let mut file = base.file.clone();
-        input.edit_pages(&mut file, base.framing, 0);
-        table::mount(file, None);
-        return;
-    }
-    let mut object = input.choose(&OBJECTS).clone();
-    for _ in 0..MAX_EDITS {
-        if input.is_over() {
-            break;
+fuzz_target!(
+    // Outside of the time that an input may take.
+    init: {
+        LazyLock::force(&OBJECTS);
+        LazyLock::force(&BASES);
+    },
+    |bytes: &[u8]| {
+        let mut input = Input(bytes);
+        if input.byte() & 31 == 31 {
+            let base = input.choose(&BASES);
+            let mut file = base.file.clone();
+            input.edit_pages(&mut file, base.framing, 0);
+            table::mount(file, None);
+            return;
         }
-        let mut at = input.word() % count(&object);
-        edit(&mut object, &mut at, &mut input);
+        let mut object = input.choose(&OBJECTS).clone();
+        for _ in 0..MAX_EDITS {
+            if input.is_over() {
+                break;
+            }
+            let mut at = input.word() % count(&object);
+            edit(&mut object, &mut at, &mut input);
+        }
+        let _ = table_from_sdi(object.to_string().as_bytes());
     }
-    let _ = table_from_sdi(object.to_string().as_bytes());
-});
+);
