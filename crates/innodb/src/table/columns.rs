@@ -142,7 +142,7 @@ impl Column<'_> {
     pub fn decimals(&self, mut each: impl FnMut(Option<i64>)) -> Result<bool> {
         let Decoder::Decimal { short: Some(short), .. } = self.slot.decoder() else { return Ok(false) };
         self.each(|stored| {
-            each(stored.map(|stored| short.decode(stored)).transpose()?);
+            each(stored.map(|stored| self.placed(short.decode(stored))).transpose()?);
             Ok(())
         })?;
         Ok(true)
@@ -167,7 +167,7 @@ impl Column<'_> {
             return Ok(false);
         }
         self.each(|stored| {
-            each(match stored.map(|stored| decoder.decode(stored)).transpose()? {
+            each(match stored.map(|stored| self.placed(decoder.decode(stored))).transpose()? {
                 None => Ok(None),
                 Some(Value::Date(days)) => Ok(Some(days)),
                 Some(other) => Err(other),
@@ -186,7 +186,7 @@ impl Column<'_> {
         if !matches!(decoder, Decoder::Text { .. }) {
             return Ok(false);
         }
-        self.each(|stored| match stored.map(|stored| decoder.decode(stored)).transpose()? {
+        self.each(|stored| match stored.map(|stored| self.placed(decoder.decode(stored))).transpose()? {
             Some(Value::Text(text)) => each(Some(text.as_ref())),
             _ => each(None),
         })?;
@@ -200,7 +200,7 @@ impl Column<'_> {
     pub fn values(&self, mut each: impl FnMut(Value<'_>) -> Result<()>) -> Result<()> {
         let decoder = self.slot.decoder();
         self.each(|stored| match stored {
-            Some(stored) => each(decoder.decode(stored)?),
+            Some(stored) => each(self.placed(decoder.decode(stored))?),
             None => each(Value::Null),
         })
     }
@@ -219,8 +219,7 @@ impl Column<'_> {
                 return Ok(());
             };
             let stored: &[u8; BYTES] = stored.try_into().map_err(|_| {
-                let what = format!("a value has {} bytes instead of {BYTES}", stored.len());
-                Error::new(ErrorKind::Corrupt, what)
+                self.damaged(&format!("a value has {} bytes instead of {BYTES}", stored.len()))
             })?;
             let number = stored.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte)) ^ flip;
             each(Some(if unsigned { number as i64 } else { (number << shift).cast_signed() >> shift }));
@@ -229,7 +228,7 @@ impl Column<'_> {
         Ok(true)
     }
 
-    /// The stored value of each row, `None` for NULL. Errors of `visit` get their place here.
+    /// The stored value of each row, `None` for NULL.
     #[inline]
     fn each(&self, mut visit: impl FnMut(Option<&[u8]>) -> Result<()>) -> Result<()> {
         let slots = self.rows.projection.slots.len();
@@ -243,9 +242,15 @@ impl Column<'_> {
                     None => return Err(self.damaged("the row ends before it")),
                 },
             };
-            visit(stored).map_err(|error| self.damaged(&error.to_string()))?;
+            visit(stored)?;
         }
         Ok(())
+    }
+
+    /// A decoded value, or the error with its place.
+    #[inline]
+    fn placed<T>(&self, decoded: Result<T>) -> Result<T> {
+        decoded.map_err(|error| self.damaged(&error.to_string()))
     }
 
     #[cold]
