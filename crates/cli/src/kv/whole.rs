@@ -159,8 +159,9 @@ Examples:
   tanada kv vol --store sessions settings --set time_to_live_s=3600 --set compression=zstd
   tanada kv vol --store sessions settings --set time_to_live_s=null
 
-What is not named stays as it is; docs/kv-tuning.md has the names. With --set a name says whether it is the database's or the store's; what is written from then on
-follows those of a store. Changes of one command are all made, or none.")]
+What is not named stays as it is; docs/kv-tuning.md has the names. With --set a name says whether it is the \
+database's or the store's; what is written from then on follows those of a store. Changes of one command are \
+all made, or none.")]
 pub struct SettingsArguments {
     /// Settings of the database that are to be others, for good: JSON, or a file with it
     #[arg(value_name = "JSON|FILE")]

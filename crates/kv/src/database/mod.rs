@@ -38,6 +38,7 @@ mod live;
 mod low_space;
 mod memory_budget;
 mod merges;
+mod mirror_worth;
 mod mirrors;
 mod open;
 mod packing;

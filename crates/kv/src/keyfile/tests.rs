@@ -128,7 +128,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn key_files_return_added_entries(entries in entries(), probes in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..6), 8)) {
+    fn key_files_return_added_entries(
+        entries in entries(),
+        probes in proptest::collection::vec(proptest::collection::vec(0u8..4, 0..6), 8),
+    ) {
         block_on(async {
             let bench = Bench::new().await;
             let model = model(entries);

@@ -167,7 +167,14 @@ async fn walk(view: &mut View<List>, direction: Direction, bound: Option<&[u8]>)
 
 proptest! {
     #[test]
-    fn merged_views_return_the_versions_of_their_snapshot(sources in sources(), tombstones in tombstones(), loads in loads(), snapshot in 0u64..32, now_s in 0u64..300, bound in 0u8..13) {
+    fn merged_views_return_the_versions_of_their_snapshot(
+        sources in sources(),
+        tombstones in tombstones(),
+        loads in loads(),
+        snapshot in 0u64..32,
+        now_s in 0u64..300,
+        bound in 0u8..13,
+    ) {
         block_on(async {
             // Of two sources.
             let mut seen = SeenTombstones::default();

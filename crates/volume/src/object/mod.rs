@@ -2,6 +2,7 @@
 //!
 //! - [`read`]: reads, without locks held and without tasks; [`reader`]: bytes at any offset;
 //! - [`write`]: aligned writes to mapped chunks go the same way; first writes and unaligned ones take more steps;
+//! - [`mirror`]: what is written has no mirror any more;
 //! - [`sync`]: what was written becomes durable, then the metadata that lead to it;
 //! - [`resize`]: growing, truncating, punching;
 //! - [`backend`]: an object as an ordinary device.
@@ -16,6 +17,7 @@
 mod backend;
 mod gather;
 mod information;
+mod mirror;
 pub(crate) mod read;
 mod reader;
 mod resize;
