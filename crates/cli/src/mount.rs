@@ -18,7 +18,7 @@ use clap::Args;
 use tanada_io::{ExecutorOptions, Executors};
 use tanada_mount::{FileSystem, MountOptions, Mounted, kernel_refusal, mounted_volume};
 use tanada_volume::ErrorKind;
-use tanada_volume::directory::{Directory, DirectoryLock};
+use tanada_volume::directory::{Directory, DirectoryConfig, DirectoryLock};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Failure, Outcome};
@@ -81,6 +81,7 @@ pub fn run(runtime: &tokio::runtime::Runtime, arguments: &MountArguments) -> Out
 
 /// Starts the process that serves the mount, and waits until it does.
 fn start(arguments: &MountArguments) -> Outcome {
+    DirectoryConfig::load(&arguments.volume)?;
     let path = arguments.volume.join(LOG);
     let failed =
         |what: &str, error: &std::io::Error| Failure::failed(format!("{}: {what}: {error}", path.display()));

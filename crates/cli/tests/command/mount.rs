@@ -167,5 +167,5 @@ fn a_folder_that_is_missing_and_one_without_a_volume_are_refused() {
     let error = tanada(&["mount", &path("volume"), &path("nowhere")]).error(1);
     assert!(error.contains("nowhere"), "{error}");
     let error = tanada(&["mount", &path("nothing"), &path("volume")]).error(1);
-    assert!(error.contains("nothing"), "{error}");
+    assert!(error.contains("nothing holds no volume"), "{error}");
 }
