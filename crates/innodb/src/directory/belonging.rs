@@ -193,10 +193,13 @@ impl Belonging<'_> {
         Ok(())
     }
 
-    /// Whether the page that the dictionary calls the root of `index` is one. A page that cannot be read does not
-    /// contradict the dictionary; it is found out by who needs it.
+    /// Whether the page that the dictionary calls the root of `index` is one. A page that is damaged or all zeros does
+    /// not contradict the dictionary; the query that reads it fails.
     async fn is_root(&mut self, space: &Tablespace, index: &SystemIndex) -> Result<bool> {
         let Ok(page) = space.page(index.root, self.sources.context).await else { return Ok(true) };
+        if page.bytes().iter().all(|byte| *byte == 0) {
+            return Ok(true);
+        }
         let is_tree = matches!(page.page_type(), page_type::INDEX | page_type::INSTANT | page_type::RTREE);
         let found = u64_at(page.bytes(), INDEX_ID);
         if is_tree && found == index.id {

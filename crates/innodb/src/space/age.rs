@@ -56,6 +56,17 @@ impl LoggedPages {
     }
 }
 
+/// Whether a page has the last of its changes that the redo log has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Age {
+    Current,
+    /// It was changed last at this LSN.
+    Older(Lsn),
+    /// It is all zeros or was cut off, as a page is that was not written yet.
+    Lost,
+    Damaged,
+}
+
 /// The `count` pages that were changed last.
 pub(crate) fn changed_last(pages: &PageLsns, count: usize) -> Vec<(PageNo, Lsn)> {
     let mut last: Vec<(PageNo, Lsn)> = pages.iter().map(|(page, lsn)| (*page, *lsn)).collect();
@@ -66,17 +77,26 @@ pub(crate) fn changed_last(pages: &PageLsns, count: usize) -> Vec<(PageNo, Lsn)>
 
 impl Tablespace {
     /// Refuses a file that lacks one of the last changes that the redo log has of it, or warns of it if stale data is
-    /// accepted.
+    /// accepted. A page that is lost says nothing unless all of them are: it is an error when it is read.
     pub(super) async fn check_last_changes(&self) -> Result<()> {
         let Some(log) = &self.environment.log_end else { return Ok(()) };
         let Some(logged) = log.pages.of(self.id()) else { return Ok(()) };
-        let codec = PageCodec { logged: Some(logged.clone()), log_end: None, ..self.codec.clone() };
-        let last = changed_last(logged, LAST_CHANGES);
+        let codec = PageCodec { logged: None, log_end: None, ..self.codec.clone() };
+        let mut last = changed_last(logged, LAST_CHANGES);
+        // Page 0 has a part in most changes.
+        if let Some(lsn) = logged.get(&PageNo(0)).filter(|_| last.iter().all(|(no, _)| no.0 != 0)) {
+            last.push((PageNo(0), *lsn));
+        }
         let ages = last.iter().map(|(no, logged)| self.age_on_disk(&codec, *no, *logged));
         let ages = futures::future::try_join_all(ages).await?;
-        let stale = last.iter().zip(ages).find_map(|((no, _), age)| Some((*no, age.err()?)));
-        let Some((no, fault)) = stale else { return Ok(()) };
-        let error = fault_in(&self.path, self.id(), no, &fault);
+        let is_damaged = ages.contains(&Age::Current) || ages.contains(&Age::Damaged);
+        let stale = last.iter().zip(&ages).find_map(|(page, age)| match age {
+            Age::Older(lsn) => Some((*page, *lsn)),
+            Age::Lost if !is_damaged => Some((*page, Lsn(0))),
+            _ => None,
+        });
+        let Some(((no, logged), lsn)) = stale else { return Ok(()) };
+        let error = fault_in(&self.path, self.id(), no, &PageFault::Older { lsn, logged });
         if !log.accept_stale {
             return Err(error);
         }
@@ -85,21 +105,26 @@ impl Tablespace {
     }
 
     /// Whether page `no` has its last change, which begins at `logged`.
-    async fn age_on_disk(
-        &self,
-        codec: &PageCodec,
-        no: PageNo,
-        logged: Lsn,
-    ) -> Result<std::result::Result<(), PageFault>> {
+    async fn age_on_disk(&self, codec: &PageCodec, no: PageNo, logged: Lsn) -> Result<Age> {
         if no.0 >= self.pages {
             // The files of tables never shrink, those of undo logs and of the system do.
             let is_table = self.path.extension().is_some_and(|extension| extension == "ibd");
-            return Ok(if is_table { Err(PageFault::Older { lsn: Lsn(0), logged }) } else { Ok(()) });
+            return Ok(match is_table {
+                true if no.0 < self.header.size_pages => Age::Lost,
+                true => Age::Older(Lsn(0)),
+                false => Age::Current,
+            });
         }
         let images = self.read_unadmitted(no).await?;
         let image = images.buffer.get(images.start..).unwrap_or_default();
-        let image = image.get(..self.page_size().bytes());
-        Ok(image.map_or(Ok(()), |image| codec.check_age(image, no)))
+        let Some(image) = image.get(..self.page_size().bytes()) else { return Ok(Age::Lost) };
+        let lsn = Lsn(u64_at(image, header::LSN));
+        Ok(match codec.decode(image, no) {
+            Err(_) => Age::Damaged,
+            Ok(_) if image.iter().all(|byte| *byte == 0) => Age::Lost,
+            Ok(_) if lsn < logged => Age::Older(lsn),
+            Ok(_) => Age::Current,
+        })
     }
 
     /// Warns, once for the file, of a page that is newer than the end of the redo log and is to be read all the same.

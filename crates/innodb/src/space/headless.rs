@@ -17,13 +17,18 @@ use tanada_io::Device;
 
 use super::LARGEST_PAGE;
 use super::header::SpaceHeader;
-use crate::page::checksum::{classic_matches, full_crc32_matches};
+use crate::page::checksum::{classic_matches, full_crc32_matches, zip_matches};
 use crate::page::codec::{PageCodec, PageFault, PageFormat};
 use crate::page::compression::Algorithm;
 use crate::page::header::{self, page_type, u16_at, u32_at};
 use crate::{Environment, Error, ErrorKind, PageNo, PageSize, Result, Server, SpaceId};
 
-const PAGE_SIZES: [u32; 5] = [16 << 10, 4 << 10, 8 << 10, 32 << 10, 64 << 10];
+const PAGE_SIZES: [u32; 7] = [16 << 10, 4 << 10, 8 << 10, 32 << 10, 64 << 10, 2 << 10, 1 << 10];
+/// Pages that are larger or smaller than these are of ROW_FORMAT=COMPRESSED, or are not.
+const MIN_WHOLE_BYTES: u32 = 4 << 10;
+const MAX_ZIP_BYTES: u32 = 16 << 10;
+/// Sizes of pages in memory of tables with ROW_FORMAT=COMPRESSED, the usual one first.
+const ZIP_LOGICAL_BYTES: [u32; 3] = [16 << 10, 8 << 10, 4 << 10];
 /// Pages looked at for each size.
 const MAX_PAGES: u64 = 32;
 /// Intact pages that are enough.
@@ -85,11 +90,15 @@ async fn read(
 }
 
 impl Images {
-    /// Forms of framing, the simplest first.
-    fn formats() -> impl Iterator<Item = PageFormat> {
+    /// Forms of framing that pages of this size may have, the simplest first.
+    fn formats(&self) -> impl Iterator<Item = PageFormat> {
+        let bytes = self.page_size.0;
         let compressed =
             (1..=6).filter_map(|number| Some(PageFormat::FullCrc32(Some(Algorithm::of_mariadb(number)?))));
-        [PageFormat::Classic, PageFormat::FullCrc32(None)].into_iter().chain(compressed)
+        let whole = [PageFormat::Classic, PageFormat::FullCrc32(None)].into_iter().chain(compressed);
+        let zips = ZIP_LOGICAL_BYTES.into_iter().filter(move |logical| bytes <= *logical);
+        let zips = zips.map(|logical| PageFormat::Zip(PageSize(logical)));
+        whole.filter(move |_| bytes >= MIN_WHOLE_BYTES).chain(zips.filter(move |_| bytes <= MAX_ZIP_BYTES))
     }
 
     /// The space that most of the pages name, intact in `format`, and how many do.
@@ -120,7 +129,7 @@ impl Images {
 
     fn tell(&self, size_bytes: u64) -> Option<Guess> {
         let mut best: Option<(PageFormat, SpaceId, usize)> = None;
-        for format in Images::formats() {
+        for format in self.formats() {
             if let Some((space, count)) = self.intact(format)
                 && count >= MIN_INTACT
                 && best.is_none_or(|(_, _, most)| count > most)
@@ -132,12 +141,16 @@ impl Images {
         let is_sdi = |(no, image): &(PageNo, Vec<u8>)| {
             *no == SDI_ROOT && u16_at(image, header::TYPE) == page_type::SDI
         };
-        let has_sdi = format == PageFormat::Classic && self.images.iter().any(is_sdi);
+        let may_have_sdi = matches!(format, PageFormat::Classic | PageFormat::Zip(_));
+        let has_sdi = may_have_sdi && self.images.iter().any(is_sdi);
+        let logical_size = match format {
+            PageFormat::Zip(logical_size) => logical_size,
+            _ => self.page_size,
+        };
         let header = SpaceHeader {
             space,
             page_size: self.page_size,
-            // Pages with ROW_FORMAT=COMPRESSED have checksums of their own, which no format here has.
-            logical_size: self.page_size,
+            logical_size,
             format,
             server: if has_sdi { Server::MySql } else { Server::MariaDb },
             size_pages: (size_bytes / u64::from(self.page_size.0)) as u32,
@@ -152,7 +165,7 @@ impl Images {
     /// Refuses a file whose pages are intact, but name places that are all as far from their own.
     fn refuse_displaced(&self, path: &Path) -> Result<()> {
         let displaced = |(no, image): &(PageNo, Vec<u8>)| {
-            let is_intact = classic_matches(image) || full_crc32_matches(image);
+            let is_intact = classic_matches(image) || full_crc32_matches(image) || zip_matches(image);
             let by = u32_at(image, header::NUMBER).checked_sub(no.0)?;
             (is_intact && by > 0).then_some(by)
         };

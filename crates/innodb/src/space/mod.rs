@@ -105,6 +105,9 @@ pub struct Tablespace {
     has_newer: AtomicBool,
 }
 
+/// Blocks by which the servers extend files.
+const BLOCK_BYTES: u64 = 4 << 10;
+
 /// The largest page: the size is only known once page 0 has been seen.
 const LARGEST_PAGE: usize = 64 << 10;
 
@@ -288,7 +291,9 @@ impl Tablespace {
                 "{error}; that the pages have {page_size} bytes and are of tablespace {space} is taken from the others"
             ));
         }
-        if pages < size {
+        let missing_bytes = u64::from(size.saturating_sub(pages)) * u64::from(self.page_size().0);
+        // The servers extend files by whole blocks, so that the last small pages may be missing.
+        if missing_bytes >= BLOCK_BYTES {
             return Some(format!(
                 "{}: the file has {pages} of {size} pages; what lay on the others cannot be read",
                 self.path.display()

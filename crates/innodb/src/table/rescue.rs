@@ -108,9 +108,10 @@ pub(super) async fn leaves(
     for no in &lost {
         losses.leaf(path, *no, name, &survey.reason(*no));
     }
-    if let Some(Found::Damaged(why)) = survey.pages.get(tree.root.0 as usize) {
+    if let Some(Found::Damaged(_) | Found::Other(0)) | None = survey.pages.get(tree.root.0 as usize) {
+        let why = survey.reason(tree.root);
         match leaves.is_empty() {
-            true => losses.leaf(path, tree.root, name, why),
+            true => losses.leaf(path, tree.root, name, &why),
             false => losses.branch(path, tree.root, name, &format!("its root: {why}")),
         }
     }

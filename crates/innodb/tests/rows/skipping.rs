@@ -206,6 +206,21 @@ fn each_damaged_page_costs_its_own_rows_alone() {
 }
 
 #[test]
+fn each_damaged_page_of_a_compressed_table_costs_its_own_rows_alone() {
+    for (folder, name) in [
+        ("mariadb-10.11/c_z8", "churn"),
+        ("mariadb-10.11/c_z1", "no_key"),
+        ("mysql-9.7/c_z4", "churn"),
+        ("mysql-9.7/c_z2", "text_key"),
+    ] {
+        let sound = Sound::of(&unpacked("compressed").join(folder), name);
+        let step = (sound.pages() as usize / 12).max(1);
+        let needed = sound.check_each((0..sound.pages()).step_by(step));
+        assert!(needed.is_empty(), "{folder}/{name}: {needed:?}");
+    }
+}
+
+#[test]
 fn a_partition_without_a_sound_page_costs_its_own_rows_alone() {
     let folder = unpacked("cases").join("mysql-9.7/c_dynamic");
     let environment = environment(true);

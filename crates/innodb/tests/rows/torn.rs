@@ -88,6 +88,33 @@ fn a_file_copied_earlier_than_the_log_is_refused_unless_accepted() {
     }
 }
 
+/// It was called a file that was copied earlier than the log.
+#[test]
+fn a_damaged_page_that_the_log_has_a_change_of_is_damage() {
+    for (server, leaf) in [("mariadb-10.11", 3), ("mysql-9.7", 4)] {
+        let folder = directory(server, None);
+        let path = folder.path().join("torn/t.ibd");
+        let mut image = std::fs::read(&path).unwrap();
+        image[leaf * 16384 + 5000] ^= 1;
+        std::fs::write(&path, image).unwrap();
+        let error = sum(folder.path(), false).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{server}: {error}");
+        assert!(error.to_string().contains(&format!("page {leaf}: ")), "{server}: {error}");
+    }
+}
+
+/// It was called the root of another index.
+#[test]
+fn a_root_of_zeros_is_damage_and_no_contradiction() {
+    let folder = directory("mariadb-10.11", None);
+    let path = folder.path().join("torn/t.ibd");
+    let mut image = std::fs::read(&path).unwrap();
+    image[3 * 16384..4 * 16384].fill(0);
+    std::fs::write(&path, image).unwrap();
+    let error = sum(folder.path(), true).unwrap_err().to_string();
+    assert!(error.contains("all zeros") && !error.contains("restore the right file"), "{error}");
+}
+
 /// `ibdata1` of a running server has undo logs and a dictionary that are newer than the log.
 #[test]
 fn a_system_tablespace_newer_than_the_log_is_refused_when_mounting() {
