@@ -7,7 +7,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 LINTED = driver="$$(rustc --print sysroot)/bin/clippy-driver"; [ ! -x "$$driver" ] || \
 	export RUSTC_WORKSPACE_WRAPPER="$$driver" CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__;
 
-.PHONY: help setup setup-test demo test test-long answers answers-known answers-slt fuzz format lint tidy bench sim
+.PHONY: help setup setup-test demo test test-long answers answers-known answers-slt fuzz format lint tidy bench sim release
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -72,7 +72,11 @@ sim: ## power cuts and failing disks, for longer; STORY=, SEED=, COUNT= and more
 
 bench: ## the benchmarks in quick form; needs fio
 	scripts/setup --bench
-	cargo run --release -p tanada -- bench io --quick
-	cargo run --release -p tanada -- bench ooode --quick
-	cargo run --release -p tanada -- bench ycsb --quick --media folder
-	cargo run --release -p tanada -- bench hse --quick
+	cargo build --release -p tanada
+	target/release/tanada bench io --quick
+	target/release/tanada bench ooode --quick
+	target/release/tanada bench ycsb --quick --media folder
+	target/release/tanada bench hse --quick
+
+release: setup ## what a tag publishes, in target/dist: stripped programs with the sample, for x86-64 and ARM64
+	scripts/release

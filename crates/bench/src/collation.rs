@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::ooode::mariadb::MariaDb;
-use crate::report::{Report, Table, cell, median};
 use crate::statement::{Mounted, Timed};
 use crate::{Error, ErrorKind, Result, answer};
+use tanada_report::{Report, Table, cell, median};
 
 const DATABASE: &str = "collations";
 /// The tables, by the texts in them.

@@ -1,31 +1,25 @@
 //! The `tanada` command: SQL over the files of MySQL and MariaDB, tiered volumes, a demonstration, and benchmarks.
 //!
-//! Above: people and scripts. Below: `tanada-query`, and `tanada-bench` for `demo` and `bench`.
-//! Exit codes: 0 done, 1 failed, 2 bad usage. Errors go to stderr in one line that says what to do.
+//! Above: people and scripts. Below: `tanada-query`, and the other layers that it shows.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod demo;
-mod failure;
 mod format;
 mod innodb;
-mod interruption;
 mod kv;
 mod mount;
 mod options;
-mod output;
 mod progress;
-mod range;
 mod simulate;
 mod sql;
 mod volume;
 
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-
-use failure::Failure;
+use tanada::failure::{self, Failure};
+use tanada::{interruption, output, range, usage};
 
 #[global_allocator]
 static ALLOCATOR: tanada_io::Allocator = tanada_io::Allocator;
@@ -56,7 +50,8 @@ enum Command {
     Simulate(Box<simulate::SimulateArguments>),
     /// Show out-of-order execution on the bundled sample; needs nothing but this program.
     Demo(demo::DemoArguments),
-    /// Measure against fio and against other servers.
+    /// Measure against fio and against other servers; by the program tanada-bench, beside this one
+    #[command(disable_help_flag = true)]
     Bench(bench::BenchArguments),
 }
 
@@ -80,7 +75,7 @@ fn main() -> ExitCode {
         Command::Kv(arguments) => kv::run(arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),
-        Command::Bench(arguments) => runtime.block_on(bench::run(arguments)),
+        Command::Bench(arguments) => bench::run(&arguments),
     };
     // A cancelled query may still be computing; nobody waits for it.
     runtime.shutdown_background();
@@ -90,30 +85,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and version go to stdout with 0, mistakes to stderr in one line with 2.
-fn usage(error: &clap::Error) -> ExitCode {
-    let is_help = matches!(error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
-    if !error.use_stderr() || is_help {
-        // Nobody is left to tell when the terminal itself is gone.
-        let _ = error.print();
-        return ExitCode::from(if is_help { 2 } else { 0 });
-    }
-    let mut said = mistake(&error.to_string());
-    let is_kv = std::env::args_os().nth(1).is_some_and(|command| command == "kv");
-    if is_kv && error.kind() == ErrorKind::InvalidUtf8 {
-        said += "; tanada kv DIR --hex takes keys and values of any bytes as hexadecimal digits";
-    }
-    Failure::usage(said).report()
-}
-
-/// What is wrong, of a text that goes on with usage and where to find help.
-fn mistake(text: &str) -> String {
-    let said = text.split("\n\nUsage:").next().unwrap_or(text);
-    let said = said.split("\n\nFor more information").next().unwrap_or(said);
-    let said = said.trim().trim_start_matches("error: ").replace("\n\n", "; ");
-    format!("{said}; see --help")
-}
-
 #[cfg(test)]
 mod tests {
     use clap::{CommandFactory, Parser};
@@ -121,13 +92,13 @@ mod tests {
     #[test]
     fn a_mistake_is_said_without_the_usage() {
         let error = super::Arguments::try_parse_from(["tanada", "sql", "--inodb", "x"]).unwrap_err();
-        let said = crate::failure::one_line(&super::mistake(&error.to_string()));
+        let said = crate::failure::one_line(&tanada::mistake(&error.to_string()));
         assert_eq!(
             said,
             "unexpected argument '--inodb' found; tip: a similar argument exists: '--innodb'; see --help"
         );
         let error = super::Arguments::try_parse_from(["tanada", "sql", "--format", "x"]).unwrap_err();
-        let said = crate::failure::one_line(&super::mistake(&error.to_string()));
+        let said = crate::failure::one_line(&tanada::mistake(&error.to_string()));
         assert!(said.starts_with("invalid value 'x' for '--format <FORMAT>' [possible values:"), "{said}");
     }
 

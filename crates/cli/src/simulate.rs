@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tanada_base::ByteSize;
-use tanada_bench::report::Table;
 use tanada_io::ModelSpec;
 use tanada_placement::{
     End, Outcome as Simulated, Pace, SimulationOptions, Trace, TraceReader, import, sweep_after, synthetic,
 };
+use tanada_report::Table;
 
 use crate::failure::{Failure, Outcome, one_line};
 use crate::output::{OutputArguments, count, size};

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use tanada_report::Report;
 use tanada_ycsb::Result;
 use tanada_ycsb::bench::{
     HseOptions, OpeningJob, OpeningOptions, Peer, YcsbOptions, html, run_hse, run_opening, run_ycsb_with,
 };
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
-use tanada_ycsb::report::Report;
 use tanada_ycsb::workload::{Distribution, Workload};
 
 /// As the command line has it.

@@ -9,7 +9,7 @@
 //! - [`drive`]: clients in closed and open loops.
 //! - [`measure`]: latencies, throughput over time, CPU time, memory, bytes on devices.
 //! - [`media`]: storage of a known speed that files of any engine lie on.
-//! - [`bench`]: whole benchmarks, with a [`report`].
+//! - [`bench`]: whole benchmarks, with a report.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,7 +35,6 @@ pub mod engine;
 mod error;
 pub mod measure;
 pub mod media;
-pub mod report;
 pub mod workload;
 
 pub use engine::{BlockingEngine, Engine, FromBlocking};

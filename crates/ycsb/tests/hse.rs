@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails so")]
 
+use tanada_report::Report;
 use tanada_ycsb::bench::{HseOptions, html, run_hse};
-use tanada_ycsb::report::Report;
 use tanada_ycsb::workload::{Records, Workload};
 
 fn assert_figures(report: &Report, keys: &[&str]) {

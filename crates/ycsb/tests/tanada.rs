@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use tanada_ycsb::Error;
 
 use parking_lot::Mutex;
+use tanada_report::Report;
 use tanada_ycsb::bench::{Peer, YcsbOptions, html, run_ycsb, run_ycsb_with};
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::measure::Run;
 use tanada_ycsb::media::MediaKind;
-use tanada_ycsb::report::Report;
 use tanada_ycsb::workload::{Records, Workload};
 
 fn assert_figures(report: &Report, keys: &[&str]) {

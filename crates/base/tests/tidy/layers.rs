@@ -5,6 +5,8 @@ use crate::{assert_none, files};
 /// The house from the ground up. A crate may use those before it.
 const HOUSE: [&str; 15] = [
     "tanada-base",
+    "tanada-report",
+    "tanada-chart",
     "tanada-collation",
     "tanada-io",
     "tanada-volume",
@@ -15,6 +17,7 @@ const HOUSE: [&str; 15] = [
     "tanada-capi",
     "tanada-sim",
     "tanada-query",
+    "tanada-sample",
     "tanada-ycsb",
     "tanada-compare",
     "tanada-bench",

@@ -19,10 +19,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 use tanada_base::SplitMix64;
 
-use crate::report::{Report, Table, median};
 use crate::{Error, ErrorKind, Result};
 use data_file::DataFile;
 use other::Fio;
+use tanada_report::{Report, Table, median};
 
 /// Settings of the benchmark.
 #[derive(Debug, Clone, Serialize)]

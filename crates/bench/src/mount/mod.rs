@@ -14,8 +14,8 @@ use serde::Serialize;
 use served::Served;
 use tanada_mount::kernel_refusal;
 
-use crate::report::{Report, Table, median};
 use crate::{Error, ErrorKind, Result};
+use tanada_report::{Report, Table, median};
 
 const SIDES: [&str; 3] = ["plain", "passthrough", "mount"];
 

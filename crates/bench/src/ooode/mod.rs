@@ -10,7 +10,6 @@
 //!
 //! `of_fio_iops` compares the probe phase alone: the look-up join's I/Os over the time it had at least one in flight.
 
-mod emulated;
 pub(crate) mod mariadb;
 mod probe;
 mod side;
@@ -21,11 +20,9 @@ use serde::Serialize;
 use tanada_innodb::MountOptions;
 use tanada_query::{Session, SessionOptions};
 
-use crate::report::{Report, Table, median};
-use crate::{Error, ErrorKind, Result, fio, sample};
-pub(crate) use emulated::runtime_on;
-pub use emulated::{EmulatedRun, EmulatedSettings, run as run_emulated};
+use crate::{Error, ErrorKind, Result, fio};
 use side::{Run, Side};
+use tanada_report::{Report, Table, median};
 
 /// InnoDB's page, what a look-up reads.
 const BLOCK_BYTES: u32 = 16 << 10;
@@ -59,7 +56,7 @@ impl Settings {
         Settings {
             innodb,
             database: None,
-            query: sample::EXPERIMENT[0].sql.to_owned(),
+            query: tanada_sample::EXPERIMENT[0].sql.to_owned(),
             runs: 5,
             depths: vec![1, 4, 16, 64, 256, 1024, 0],
             cache_bytes: 256 << 20,
@@ -72,7 +69,7 @@ impl Settings {
     /// The experiment on the bundled sample, whose data directory `innodb` is: with more parts to look up, since the
     /// files are small.
     pub fn of_sample(innodb: PathBuf) -> Settings {
-        Settings { query: sample::EXPERIMENT[1].sql.to_owned(), ..Settings::new(innodb) }
+        Settings { query: tanada_sample::EXPERIMENT[1].sql.to_owned(), ..Settings::new(innodb) }
     }
 
     /// Less of everything: under a minute on the sample.
@@ -192,7 +189,7 @@ impl Sides {
             )
         })?;
         self.runs.push(Run::of_query(round, side, depth, &result.report(), &probe));
-        let answer = crate::answer::lines(&batches)?.join("\n");
+        let answer = tanada_sample::answer::lines(&batches)?.join("\n");
         self.compare(&format!("{execution} at depth {depth}"), format!("\n{answer}"))
     }
 
@@ -202,7 +199,7 @@ impl Sides {
             None => self.answer = Some(answer),
             Some(first) => {
                 let rows = answer.lines().skip(1).map(str::to_owned).collect();
-                crate::answer::check(rows, first)
+                tanada_sample::answer::check(rows, first)
                     .map_err(|error| Error::failed(format!("{who}: {error}")))?;
             }
         }

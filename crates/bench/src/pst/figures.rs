@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tanada_placement::{Outcome, Trace};
 
 use super::{IN_ORDER, LiveRun, OUT_OF_ORDER, PstSettings, is_named};
-use crate::report::{Report, Table, median};
+use tanada_report::{Report, Table, median};
 
 /// One replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]

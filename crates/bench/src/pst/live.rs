@@ -18,8 +18,8 @@ use tempfile::TempDir;
 
 use super::PstSettings;
 use super::recorded::{Answers, cache_bytes, set};
-use crate::ooode::runtime_on;
 use crate::{Error, ErrorKind, Result};
+use tanada_sample::runtime_on;
 
 /// Room that a class needs beside its chunks.
 const SLACK_BYTES: u64 = 32 << 20;

@@ -22,8 +22,8 @@ use serde::Serialize;
 use tanada_io::ModelSpec;
 use tanada_placement::{Outcome, Pace, SimulationOptions, Trace, sweep_after};
 
-use crate::report::Report;
-use crate::{Error, ErrorKind, Result, sample};
+use crate::{Error, ErrorKind, Result};
+use tanada_report::Report;
 
 pub use figures::Replayed;
 pub use live::LiveRun;
@@ -74,12 +74,12 @@ pub struct PstSettings {
 impl PstSettings {
     /// The paper's evaluation on `innodb`: TPC-H with the DBT-3 indexes in the database `tpch`.
     pub fn new(innodb: PathBuf) -> PstSettings {
-        let query = |query: &sample::SampleQuery| (query.name.to_owned(), query.sql.to_owned());
+        let query = |query: &tanada_sample::SampleQuery| (query.name.to_owned(), query.sql.to_owned());
         let policies = tanada_placement::POLICIES.iter().map(|registered| registered.name);
         PstSettings {
             innodb,
             database: "tpch".to_owned(),
-            queries: sample::TIERING.iter().map(query).collect(),
+            queries: tanada_sample::TIERING.iter().map(query).collect(),
             // It writes logs of updates, and the queries update nothing.
             policies: policies.filter(|name| *name != "in-page-logging").map(str::to_owned).collect(),
             shares: (0..=100).step_by(10).collect(),

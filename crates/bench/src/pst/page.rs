@@ -1,30 +1,19 @@
 //! The paper's figures as an HTML page with plots.
 
-use plotters::prelude::*;
 use serde_json::Value;
+use tanada_chart::{Chart, Page, Series};
+use tanada_report::{Report, median};
 
-use crate::report::{Report, median};
 use crate::{Error, Result};
-
-const SIZE: (u32, u32) = (920, 460);
-
-/// A line: what it is called, and its points.
-struct Line {
-    name: String,
-    points: Vec<(f64, f64)>,
-}
 
 /// A page with the figures of a report of [`run`](super::run).
 ///
 /// # Errors
 /// If a plot cannot be drawn.
 pub fn html(report: &Report) -> Result<String> {
-    let mut page = String::from(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Pre-query placement</title>\n\
-         <style>body{font-family:sans-serif;max-width:60em;margin:2em auto}pre{background:#f4f4f4;padding:1em;overflow:auto}</style></head><body>\n\
-         <h1>Pre-query placement: nine queries of TPC-H</h1>\n\
-         <p>Devices are emulated and times are virtual (docs/device-models.md, docs/papers/pst.md). Shares are the room of the fast class in per cent \
-         of the data.</p>\n",
+    let mut page = Page::new("Pre-query placement: nine queries of TPC-H").with_text(
+        "Devices are emulated and times are virtual (docs/device-models.md, docs/papers/pst.md). Shares are the room of \
+         the fast class in per cent of the data.",
     );
     for (execution, title) in [(super::IN_ORDER, "in order"), (super::OUT_OF_ORDER, "out of order")] {
         let figures: [(&str, &str); 3] = [
@@ -33,23 +22,29 @@ pub fn html(report: &Report) -> Result<String> {
             ("relocation_slow_ios", "I/Os of relocations to the slow class"),
         ];
         for (key, label) in figures {
-            page += &plot(
-                &format!("{label}, {title}"),
-                label,
-                &lines(report, execution, &|run| run[key].as_f64()),
-            )?;
+            page = with_chart(page, report, execution, (label, title), &|run| run[key].as_f64())?;
         }
         for query in ["q5", "q9"] {
-            let seconds = |run: &Value| seconds_of(run, query);
             let label = format!("{}, s", query.to_uppercase());
-            page += &plot(&format!("{label}, {title}"), &label, &lines(report, execution, &seconds))?;
+            page = with_chart(page, report, execution, (&label, title), &|run| seconds_of(run, query))?;
         }
     }
-    let summary = serde_json::to_string_pretty(&report.summary).unwrap_or_default();
-    page += &format!("<h2>Summary</h2>\n<pre>{}</pre>\n", escaped(&summary));
-    let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
-    page += &format!("<h2>Tables</h2>\n<pre>{}</pre>\n</body></html>\n", escaped(&tables.join("\n")));
-    Ok(page)
+    Ok(page.with_report(report).html())
+}
+
+/// What a figure is of a run.
+type Figure<'a> = &'a dyn Fn(&Value) -> Option<f64>;
+
+fn with_chart(
+    page: Page,
+    report: &Report,
+    execution: &str,
+    (label, title): (&str, &str),
+    figure: Figure<'_>,
+) -> Result<Page> {
+    let chart = Chart::lines(format!("{label}, {title}"), "room of the fast class, %", label);
+    let chart = lines(report, execution, figure).into_iter().fold(chart, Chart::with);
+    page.with_chart(&chart).map_err(|error| Error::failed(error.to_string()))
 }
 
 fn seconds_of(run: &Value, query: &str) -> Option<f64> {
@@ -62,7 +57,7 @@ fn seconds_of(run: &Value, query: &str) -> Option<f64> {
 type Shares = Vec<(f64, Vec<f64>)>;
 
 /// A line for each policy, over the shares: medians of the replays of one client, as in the tables.
-fn lines(report: &Report, execution: &str, figure: &dyn Fn(&Value) -> Option<f64>) -> Vec<Line> {
+fn lines(report: &Report, execution: &str, figure: Figure<'_>) -> Vec<Series> {
     let mut found: Vec<(&str, Shares)> = Vec::new();
     for run in &report.runs {
         let is_meant = run["kind"] == "replay" && run["execution"] == execution && run["clients"] == 1;
@@ -79,57 +74,11 @@ fn lines(report: &Report, execution: &str, figure: &dyn Fn(&Value) -> Option<f64
         }
     }
     let point = |(share, values): (f64, Vec<f64>)| (share, median(values));
-    let line = |(name, shares): (&str, Shares)| Line {
-        name: name.to_owned(),
-        points: shares.into_iter().map(point).collect(),
+    let line = |(name, shares): (&str, Shares)| {
+        let series = Series::new(name, shares.into_iter().map(point));
+        if name == "benefit" { series.thick() } else { series }
     };
     found.into_iter().map(line).collect()
-}
-
-fn plot(title: &str, label: &str, lines: &[Line]) -> Result<String> {
-    let mut svg = String::new();
-    draw(&mut svg, label, lines).map_err(|error| Error::failed(format!("cannot draw {title}: {error}")))?;
-    Ok(format!("<h2>{}</h2>\n{svg}\n", escaped(title)))
-}
-
-fn draw(
-    svg: &mut String,
-    label: &str,
-    lines: &[Line],
-) -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let most = points().map(|(_, y)| *y).fold(0.0, f64::max).max(1e-9);
-    let to = points().map(|(x, _)| *x).fold(10.0, f64::max);
-    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
-    let mut chart = ChartBuilder::on(&area)
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(76)
-        .build_cartesian_2d(0.0..to, 0.0..most * 1.05)?;
-    chart.configure_mesh().x_desc("room of the fast class, %").y_desc(label).draw()?;
-    for (no, line) in lines.iter().enumerate() {
-        let color = HSLColor(no as f64 / lines.len().max(1) as f64, 0.8, 0.42);
-        let width = if line.name == "benefit" { 3 } else { 1 };
-        let series =
-            LineSeries::new(line.points.iter().copied(), ShapeStyle::from(&color).stroke_width(width));
-        let drawn = chart.draw_series(series)?;
-        drawn.label(line.name.as_str()).legend(move |(x, y)| {
-            PathElement::new([(x, y), (x + 18, y)], ShapeStyle::from(&color).stroke_width(2))
-        });
-    }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::UpperRight)
-        .background_style(WHITE.mix(0.8))
-        .border_style(BLACK)
-        .draw()?;
-    area.present()?;
-    Ok(())
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -147,8 +96,8 @@ mod tests {
             }));
         }
         assert_eq!(
-            lines(&report, "in_order", &|run| seconds_of(run, "q5"))[0].points,
-            [(0.0, 1.5), (50.0, 1.5)]
+            lines(&report, "in_order", &|run| seconds_of(run, "q5"))[0],
+            Series::new("benefit", [(0.0, 1.5), (50.0, 1.5)]).thick()
         );
         let page = html(&report).unwrap();
         assert_eq!(page.matches("<svg").count(), 10);
@@ -168,9 +117,6 @@ mod tests {
             }
         }
         let lines = lines(&report, "in_order", &|run| run["total_s"].as_f64());
-        assert_eq!(
-            lines.iter().map(|line| line.points.as_slice()).collect::<Vec<_>>(),
-            [[(10.0, 5.0), (20.0, 2.5)]]
-        );
+        assert_eq!(lines, [Series::new("benefit", [(10.0, 5.0), (20.0, 2.5)]).thick()]);
     }
 }

@@ -10,8 +10,8 @@ use tanada_query::placement::Recording;
 use tanada_query::{Session, SessionOptions};
 
 use super::{IN_ORDER, PstSettings, live};
-use crate::ooode::runtime_on;
 use crate::{Error, Result};
+use tanada_sample::runtime_on;
 
 /// The first answer to each query, which every other one is compared with.
 #[derive(Debug, Default)]
@@ -24,13 +24,13 @@ impl Answers {
         query: &str,
         batches: &[datafusion::arrow::record_batch::RecordBatch],
     ) -> Result<()> {
-        let rows = crate::answer::lines(batches)?;
+        let rows = tanada_sample::answer::lines(batches)?;
         match self.0.get(query) {
             None => {
                 self.0.insert(query.to_owned(), format!("\n{}", rows.join("\n")));
                 Ok(())
             }
-            Some(first) => crate::answer::check(rows, first)
+            Some(first) => tanada_sample::answer::check(rows, first)
                 .map_err(|error| Error::failed(format!("{query}, {who}: {error}"))),
         }
     }

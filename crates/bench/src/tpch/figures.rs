@@ -1,8 +1,8 @@
 //! Medians, sums and ratios of the runs.
 
 use super::{Build, TpchRun};
-use crate::report::{Report, Table, cell, median};
-use crate::sample::SampleQuery;
+use tanada_report::{Report, Table, cell, median};
+use tanada_sample::SampleQuery;
 
 /// What of a run is compared: its name in the summary, and its seconds.
 type Figure = (&'static str, fn(&TpchRun) -> f64);
@@ -80,7 +80,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::sample::TPCH_ALL;
+    use tanada_sample::TPCH_ALL;
 
     fn run(round: usize, query: &'static str, build: Build, cold: f64, warm: f64) -> TpchRun {
         TpchRun {

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::report::{Report, median};
-use crate::sample::SampleQuery;
 use crate::statement::Mounted;
-use crate::{Error, ErrorKind, Result, answer, sample};
+use crate::{Error, ErrorKind, Result};
+use tanada_report::{Report, median};
+use tanada_sample::{SampleQuery, answer};
 
 /// What to measure.
 #[derive(Debug, Clone, Serialize)]
@@ -129,7 +129,7 @@ pub fn run(settings: &TpchSettings, progress: &dyn Fn(&str)) -> Result<Report> {
 fn chosen(numbers: &[u32]) -> Result<Vec<&'static SampleQuery>> {
     let query = |number: &u32| {
         let place = (*number as usize).checked_sub(1);
-        place.and_then(|place| sample::TPCH_ALL.get(place)).ok_or_else(|| {
+        place.and_then(|place| tanada_sample::TPCH_ALL.get(place)).ok_or_else(|| {
             Error::new(ErrorKind::InvalidInput, format!("there is no query {number}: they are 1 to 22"))
         })
     };

@@ -28,9 +28,9 @@ use std::path::PathBuf;
 use serde::Serialize;
 use tanada_io::{ExecutorOptions, Executors};
 
-use crate::report::{Report, Table, median};
 use crate::{Error, ErrorKind, Result};
 use stage::Stage;
+use tanada_report::{Report, Table, median};
 
 /// Settings of the benchmark.
 #[derive(Debug, Clone, Serialize)]

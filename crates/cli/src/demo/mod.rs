@@ -11,11 +11,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tanada_base::ByteSize;
-use tanada_bench::ooode::EmulatedSettings;
-use tanada_bench::report::{Table, median};
-use tanada_bench::sample::{EXPERIMENT, SAMPLES, Sample, SampleQuery, TPCH};
 use tanada_innodb::MountOptions;
 use tanada_query::{QueryReport, Session, SessionOptions};
+use tanada_report::{Table, median};
+use tanada_sample::{EXPERIMENT, EmulatedSettings, SAMPLES, Sample, SampleQuery, TPCH};
 
 use crate::failure::{Failure, Outcome};
 
@@ -37,16 +36,9 @@ pub struct DemoArguments {
     dir: Option<PathBuf>,
 }
 
-/// `$XDG_CACHE_HOME/tanada`, or in the user's home, or else in the folder for temporary files.
-pub fn default_folder() -> PathBuf {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-    cache.unwrap_or_else(std::env::temp_dir).join("tanada")
-}
-
 /// Runs the subcommand.
 pub async fn run(arguments: DemoArguments) -> Outcome {
-    let folder = arguments.dir.unwrap_or_else(default_folder);
+    let folder = arguments.dir.unwrap_or_else(tanada::default_folder);
     say(&format!(
         "TPC-H at scale 0.02, as InnoDB files that MySQL 9.7 and MariaDB 10.11 wrote, in {}.\n\
          Every run is cold: Tanada's page cache is emptied before it, and files are read past the kernel's cache.\n\n",
@@ -147,7 +139,7 @@ async fn on_emulated_disks(directory: PathBuf) -> Outcome<Table> {
         real_time: false,
         ..EmulatedSettings::of_sample(directory, model)
     };
-    let work = tokio::task::spawn_blocking(move || tanada_bench::ooode::run_emulated(settings, &|_| {}));
+    let work = tokio::task::spawn_blocking(move || tanada_sample::run_emulated(settings, &|_| {}));
     let report = work.await.map_err(|error| Failure::failed(format!("the experiment stopped: {error}")))?;
     let tables = report.map_err(Failure::failed)?.tables;
     tables.into_iter().next().ok_or_else(|| Failure::failed("the experiment gave no figures"))
@@ -161,8 +153,8 @@ async fn cold_run(session: &Session, query: &SampleQuery) -> Outcome<QueryReport
     let wrong = |error| {
         Failure::failed(format!("{}: {error}; this is a fault in tanada, please report it", query.name))
     };
-    let rows = tanada_bench::answer::lines(&batches).map_err(wrong)?;
-    tanada_bench::answer::check(rows, query.answer).map_err(wrong)?;
+    let rows = tanada_sample::answer::lines(&batches).map_err(wrong)?;
+    tanada_sample::answer::check(rows, query.answer).map_err(wrong)?;
     Ok(report)
 }
 

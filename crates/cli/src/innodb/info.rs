@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
-use tanada_bench::report::Table as TextTable;
 use tanada_innodb::{Catalog, Environment, IndexFacts, MountOptions, PageCache, RowFormat, TableFacts};
 use tanada_io::{Executors, Gate, GateLimits, IoContext, Method};
+use tanada_report::Table as TextTable;
 
 use crate::failure::{Failure, Outcome, one_line};
 use crate::output::{OutputArguments, count, size};

@@ -1,8 +1,8 @@
 //! `tanada kv stat`, `check` and `compact`.
 
 use clap::Args;
-use tanada_bench::report::Table;
 use tanada_kv::{Activity, StallStatistics};
+use tanada_report::Table;
 
 use super::{Place, closing};
 use crate::failure::{Failure, Outcome};

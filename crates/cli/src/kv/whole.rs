@@ -2,8 +2,8 @@
 
 use clap::Args;
 use serde::Serialize;
-use tanada_bench::report::Table;
 use tanada_kv::{Database, DatabaseOverrides, DatabaseSettings, MediaPolicy, OpenOptions, StoreSettings};
+use tanada_report::Table;
 
 use super::settings::{self, Named};
 use super::{Place, closing};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde::Serialize;
-use tanada_bench::report::Table;
+use tanada_report::Table;
 use tanada_volume::{ChunkInfo, Object, Place, Volume};
 
 use super::explanation::{Explanation, explained};

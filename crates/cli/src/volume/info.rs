@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use tanada_bench::report::Table;
+use tanada_report::Table;
 use tanada_volume::ClassInfo;
 use tanada_volume::directory::Directory;
 

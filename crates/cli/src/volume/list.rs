@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde::Serialize;
-use tanada_bench::report::Table;
+use tanada_report::Table;
 
 use super::{Machine, VolumeFolder, selection};
 use crate::failure::Outcome;

@@ -42,11 +42,11 @@ fn control_characters_are_escaped_as_mysql_batch_does() {
 fn answers_are_those_of_the_servers() {
     for server in ["mysql-9.7", "mariadb-10.11"] {
         let directory = directory(server).display().to_string();
-        for query in tanada_bench::sample::queries() {
+        for query in tanada_sample::queries() {
             let output =
                 tanada(&["sql", "--innodb", &directory, "--database", "tpch", "-c", query.sql]).output();
             let rows = output.lines().skip(1).map(str::to_owned).collect();
-            tanada_bench::answer::check(rows, query.answer)
+            tanada_sample::answer::check(rows, query.answer)
                 .unwrap_or_else(|error| panic!("{server} {}: {error}", query.name));
             assert_eq!(output.lines().next(), query.answer.lines().next(), "{server} {}: header", query.name);
         }

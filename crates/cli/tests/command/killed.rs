@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tanada_bench::answer;
-use tanada_bench::sample::{SampleQuery, TIERING};
+use tanada_sample::answer;
+use tanada_sample::{SampleQuery, TIERING};
 
 use crate::{directory, tanada};
 

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use tanada_bench::sample::SAMPLES;
+use tanada_sample::SAMPLES;
 
 /// What the command did.
 #[derive(Debug)]

@@ -117,11 +117,11 @@ fn adopted_folders_answer_as_the_servers_and_heat_shows_their_reads() {
     made.run("adopt", &[&data.display().to_string(), "--name", "backup"]).output();
     assert_eq!(made.run("heat", &[]).output(), "nothing was read or written yet\n");
     for execution in ["out_of_order", "in_order"] {
-        for query in tanada_bench::sample::queries() {
+        for query in tanada_sample::queries() {
             let set = format!("tanada.execution={execution}");
             let output = made.sql(&["--database", "tpch", "--set", &set, "-c", query.sql]).output();
             let rows = output.lines().skip(1).map(str::to_owned).collect();
-            tanada_bench::answer::check(rows, query.answer)
+            tanada_sample::answer::check(rows, query.answer)
                 .unwrap_or_else(|error| panic!("{execution} {}: {error}", query.name));
         }
     }
@@ -137,11 +137,11 @@ fn adopted_folders_answer_as_the_servers_and_heat_shows_their_reads() {
 fn imported_folders_answer_as_the_servers() {
     let made = Made::new();
     made.run("import", &[&directory("mysql-9.7").display().to_string(), "--name", "copy"]).output();
-    let queries: Vec<_> = tanada_bench::sample::queries().collect();
+    let queries: Vec<_> = tanada_sample::queries().collect();
     for query in &queries[..2] {
         let output = made.sql(&["--database", "tpch", "-c", query.sql]).output();
         let rows = output.lines().skip(1).map(str::to_owned).collect();
-        tanada_bench::answer::check(rows, query.answer)
+        tanada_sample::answer::check(rows, query.answer)
             .unwrap_or_else(|error| panic!("{}: {error}", query.name));
     }
     made.assert_sound();

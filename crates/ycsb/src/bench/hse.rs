@@ -22,9 +22,9 @@ use super::{CAPACITY_ONLY, Job, Progress, WITH_STAGING};
 use crate::drive::{Clients, Driver, Phase};
 use crate::engine::ClassFolder;
 use crate::measure::Run;
-use crate::report::{Report, Table, cell, median};
 use crate::workload::{Records, Workload};
 use crate::{Error, Result};
+use tanada_report::{Report, Table, cell, median};
 
 /// Settings of the benchmark.
 #[derive(Debug, Clone, Serialize)]

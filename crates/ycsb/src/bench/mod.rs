@@ -8,7 +8,6 @@
 //! - [`run_opening`]: opening databases of many sizes, by their counts.
 //! - [`Job`]: one phase of one engine, as plain data: what a process of its own is told to do.
 
-mod charts;
 mod guard;
 mod hse;
 mod job;

@@ -1,10 +1,11 @@
 //! A report as an HTML page with charts.
 
-use super::charts::{Side, bars, lines};
-use crate::Result;
+use tanada_chart::{Chart, Page, Series};
+use tanada_report::{Report, median};
+
 use crate::measure::{LatencySummary, Run};
-use crate::report::{Report, median};
 use crate::workload::Operation;
+use crate::{Error, Result};
 
 /// What of a run is shown.
 type Figure<'a> = &'a dyn Fn(&Run) -> f64;
@@ -29,12 +30,7 @@ pub fn html(report: &Report) -> Result<String> {
         "hse" => "What a staging class gives: YCSB on emulated devices",
         _ => "YCSB",
     };
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
-         <style>body{{font-family:sans-serif;max-width:62em;margin:2em auto}}pre{{background:#f4f4f4;padding:1em;overflow:auto}}\
-         </style></head><body>\n<h1>{title}</h1>\n<p>{}</p>\n",
-        escaped(&media(report))
-    );
+    let mut page = Page::new(title).with_text(&media(report));
     let mut phases: Vec<String> = Vec::new();
     for run in &runs {
         if !phases.contains(&run.phase) {
@@ -57,7 +53,7 @@ pub fn html(report: &Report) -> Result<String> {
         ("Most main memory, MB", &|run| run.memory_bytes_most as f64 / 1e6),
     ];
     for (label, figure) in figures {
-        page += &chart(label, &runs, &phases, figure)?;
+        page = with_bars(page, label, (&runs, &phases), figure)?;
     }
     for operation in Operation::ALL.map(Operation::name) {
         let of =
@@ -67,30 +63,35 @@ pub fn html(report: &Report) -> Result<String> {
         }
         for (name, percentile) in PERCENTILES {
             let label = format!("{}: {name}, us", operation.replace('_', "-"));
-            page += &chart(&label, &runs, &phases, &|run| of(run, percentile))?;
+            page = with_bars(page, &label, (&runs, &phases), &|run| of(run, percentile))?;
         }
     }
     for phase in &phases {
         let first: Vec<&Run> = runs.iter().filter(|run| run.phase == *phase && run.round == 0).collect();
         let interval_s = first.first().map_or(1.0, |run| run.interval_s);
-        let sides: Vec<Side> =
-            first.iter().map(|run| Side { name: side_name(run), values: run.throughput.clone() }).collect();
-        let chart = lines("operations a second", interval_s, &sides)?;
-        page += &format!("<h2>Throughput over time: {}</h2>\n{chart}\n", escaped(phase));
+        let chart = Chart::lines(format!("Throughput over time: {phase}"), "seconds", "operations a second");
+        let line = |run: &&Run| {
+            let over_time = run.throughput.iter().enumerate();
+            Series::new(side_name(run), over_time.map(|(step, value)| (step as f64 * interval_s, *value)))
+        };
+        page = drawn(page, &first.iter().map(line).fold(chart, Chart::with))?;
     }
-    let summary = serde_json::to_string_pretty(&report.summary).unwrap_or_default();
-    page += &format!("<h2>Summary</h2>\n<pre>{}</pre>\n", escaped(&summary));
-    let tables: Vec<String> = report.tables.iter().map(ToString::to_string).collect();
-    page += &format!("<h2>Tables</h2>\n<pre>{}</pre>\n", escaped(&tables.join("\n")));
-    let settings = serde_json::to_string_pretty(&report.settings).unwrap_or_default();
-    page += &format!("<h2>Settings</h2>\n<pre>{}</pre>\n</body></html>\n", escaped(&settings));
-    Ok(page)
+    Ok(page.with_report(report).html())
 }
 
-/// A heading and bars.
-fn chart(label: &str, runs: &[Run], phases: &[String], figure: Figure<'_>) -> Result<String> {
-    let chart = bars(label, phases, &sides(runs, phases, figure))?;
-    Ok(format!("<h2>{label}</h2>\n{chart}\n"))
+fn drawn(page: Page, chart: &Chart) -> Result<Page> {
+    page.with_chart(chart).map_err(Error::failed)
+}
+
+/// A bar for each side in each phase.
+fn with_bars(
+    page: Page,
+    label: &str,
+    (runs, phases): (&[Run], &[String]),
+    figure: Figure<'_>,
+) -> Result<Page> {
+    let chart = Chart::bars(label, phases, label);
+    drawn(page, &sides(runs, phases, figure).into_iter().fold(chart, Chart::with))
 }
 
 /// What it ran on, in a sentence.
@@ -114,7 +115,7 @@ fn side_name(run: &Run) -> String {
 }
 
 /// Medians over the rounds, for each side and phase.
-fn sides(runs: &[Run], phases: &[String], figure: Figure<'_>) -> Vec<Side> {
+fn sides(runs: &[Run], phases: &[String], figure: Figure<'_>) -> Vec<Series> {
     let mut names: Vec<String> = runs.iter().map(side_name).collect();
     names.sort_unstable();
     names.dedup();
@@ -123,14 +124,10 @@ fn sides(runs: &[Run], phases: &[String], figure: Figure<'_>) -> Vec<Side> {
         median(runs.iter().filter(is_meant).map(figure).filter(|value| value.is_finite()))
     };
     let side = |name: String| {
-        let values = phases.iter().map(|phase| value(&name, phase)).collect();
-        Side { name, values }
+        let values: Vec<f64> = phases.iter().map(|phase| value(&name, phase)).collect();
+        Series::new(name, values.into_iter().enumerate().map(|(group, value)| (group as f64, value)))
     };
     names.into_iter().map(side).collect()
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -166,6 +163,7 @@ mod tests {
             report.runs.iter().map(|run| serde_json::from_value::<Run>(run.clone()).unwrap()).collect();
         let phases = ["load".to_owned(), "a".to_owned()];
         let sides = sides(&runs, &phases, &|run| run.operations_per_second);
-        assert_eq!((sides.len(), &sides[0].values), (2, &vec![5000.0, 5000.0]));
+        let bars = |name: &str| Series::new(name, [(0.0, 5000.0), (1.0, 5000.0)]);
+        assert_eq!(sides, [bars("rocks<db>, with staging"), bars("tanada, with staging")]);
     }
 }

@@ -3,8 +3,8 @@
 use super::ycsb::OWN;
 use super::{WITH_STAGING, YcsbOptions};
 use crate::measure::Run;
-use crate::report::{Report, Table, cell, median};
 use crate::workload::Workload;
+use tanada_report::{Report, Table, cell, median};
 
 /// Medians over the rounds of one engine.
 struct Medians<'a> {

@@ -19,9 +19,9 @@ use crate::drive::{Clients, Driver, Phase};
 use crate::engine::ClassFolder;
 use crate::measure::Run;
 use crate::media::random_reads_per_second;
-use crate::report::Report;
 use crate::workload::{Records, Workload};
 use crate::{Error, Result};
+use tanada_report::Report;
 
 /// The name of Tanada's runs.
 pub(super) const OWN: &str = "tanada";

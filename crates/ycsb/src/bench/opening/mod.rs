@@ -21,10 +21,10 @@ use serde::{Deserialize, Serialize};
 use tanada_base::ByteSize;
 
 use super::Progress;
-use crate::report::{Report, Table, median};
 use crate::{Error, Result};
 use database::Place;
 pub use job::OpeningJob;
+use tanada_report::{Report, Table, median};
 
 /// Settings of the benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

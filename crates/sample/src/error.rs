@@ -40,11 +40,11 @@ impl Error {
         self.kind
     }
     /// "cannot `what` `path`: why".
-    pub(crate) fn at_path(what: &str, path: &Path, error: &io::Error) -> Error {
+    pub fn at_path(what: &str, path: &Path, error: &io::Error) -> Error {
         Error::failed(format!("cannot {what} {}: {error}", path.display()))
     }
     /// A program could not be started; `package` has it.
-    pub(crate) fn program(program: &str, package: &str, error: &io::Error) -> Error {
+    pub fn program(program: &str, package: &str, error: &io::Error) -> Error {
         if error.kind() == io::ErrorKind::NotFound {
             Error::new(
                 ErrorKind::Missing,

@@ -4,15 +4,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tanada::failure::{Failure, Outcome};
+use tanada::interruption::interruptible;
 use tanada_base::ByteSize;
 use tanada_bench::collation::CollationSettings;
 use tanada_bench::instant::InstantSettings;
-use tanada_bench::sample::SAMPLES;
 use tanada_bench::tpch::TpchSettings;
+use tanada_sample::SAMPLES;
 
-use super::{failure, progress, publish, sample_directory};
-use crate::failure::{Failure, Outcome};
-use crate::interruption::interruptible;
+use crate::{failure, program, progress, publish, sample_directory};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -119,12 +119,6 @@ pub struct CollationArguments {
     /// A folder for the server's files; without it that for temporary files
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
-}
-
-/// This very program, whose queries are measured.
-fn program() -> Outcome<PathBuf> {
-    std::env::current_exe()
-        .map_err(|error| Failure::failed(format!("the path of this program cannot be told: {error}")))
 }
 
 /// Runs `tanada bench tpch`. Blocks.

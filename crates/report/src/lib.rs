@@ -2,6 +2,16 @@
 //!
 //! The same report is JSON for programs ([`Report::to_json`]) and tables for people (its `Display`). Keys of `summary`
 //! are settled: scripts and later versions compare them.
+//!
+//! Above: benchmarks, and whatever prints a [`Table`]. Below: nothing of Tanada.
+//!
+//! ```
+//! let mut table = tanada_report::Table::new(&["side", "IOPS"]);
+//! table.add(vec!["fio".to_owned(), "41000".to_owned()]);
+//! assert_eq!(table.to_string(), "side   IOPS\nfio   41000\n");
+//! ```
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 use std::fmt;
 use std::path::Path;

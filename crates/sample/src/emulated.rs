@@ -16,11 +16,10 @@ use serde::Serialize;
 use tanada_innodb::{FileKind, Files, HostFiles, Lock, MountOptions};
 use tanada_io::{Device, GateLimits, Method, ModelSpec, ModelledArray, Timeline, VirtualTimeOptions};
 use tanada_query::{Session, SessionOptions};
+use tanada_report::{Report, Table, median};
 use tokio::runtime::Runtime;
 
-use super::ratio;
-use crate::report::{Report, Table, median};
-use crate::{Error, ErrorKind, Result, sample};
+use crate::{EXPERIMENT, Error, ErrorKind, Result};
 
 /// What to measure.
 #[derive(Debug, Clone, Serialize)]
@@ -57,7 +56,7 @@ impl EmulatedSettings {
         EmulatedSettings {
             innodb,
             database: None,
-            query: sample::EXPERIMENT[0].sql.to_owned(),
+            query: EXPERIMENT[0].sql.to_owned(),
             model,
             disks,
             runs: 3,
@@ -75,10 +74,7 @@ impl EmulatedSettings {
         let separator = if text.contains(':') { ',' } else { ':' };
         let without = format!("{text}{separator}read-ahead=0").parse();
         let model = if text.contains("read-ahead") { model } else { without.unwrap_or(model) };
-        EmulatedSettings {
-            query: sample::EXPERIMENT[1].sql.to_owned(),
-            ..EmulatedSettings::new(innodb, model)
-        }
+        EmulatedSettings { query: EXPERIMENT[1].sql.to_owned(), ..EmulatedSettings::new(innodb, model) }
     }
 }
 
@@ -224,7 +220,10 @@ impl Measured<'_> {
 }
 
 /// A runtime whose threads take part in `timeline`.
-pub(crate) fn runtime_on(timeline: &Timeline) -> Result<Runtime> {
+///
+/// # Errors
+/// When its threads cannot be started.
+pub fn runtime_on(timeline: &Timeline) -> Result<Runtime> {
     let [start, stop, park, unpark] = std::array::from_fn(|_| timeline.clone());
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -234,6 +233,11 @@ pub(crate) fn runtime_on(timeline: &Timeline) -> Result<Runtime> {
         .on_thread_unpark(move || unpark.thread_busy())
         .build()
         .map_err(|error| Error::failed(format!("cannot start the runtime: {error}")))
+}
+
+/// `a / b`, zero where there is nothing to divide by.
+fn ratio(a: f64, b: f64) -> f64 {
+    if b > 0.0 { a / b } else { 0.0 }
 }
 
 /// Medians over the runs of one side.

@@ -1,4 +1,4 @@
-//! Unpacking an archive to a work folder.
+//! Finding an archive, and unpacking it to a work folder.
 //!
 //! 1. A folder whose marker names this very archive is complete: nothing to do.
 //! 2. Otherwise the files go to a new folder beside it, each synced to the device (later direct reads must not wait for
@@ -14,10 +14,42 @@ use tar::{Archive, EntryType};
 
 use crate::{Error, ErrorKind, Result};
 
+/// Where packages put what belongs to the program, seen from the program's folder.
+const SHARED: &str = "../share/tanada";
+
+/// Where the sources have the archives.
+const FIXTURES: &str = "fixtures";
+
 const MARKER: &str = "complete";
 
 /// Blocks of zeros of this size stay holes.
 const HOLE_BYTES: usize = 4096;
+
+/// The archive called `file`: beside this program, in [`SHARED`], or in the sources that the program was built in.
+///
+/// # Errors
+/// When it lies in none of these, or cannot be read.
+pub fn read(file: &str) -> Result<Vec<u8>> {
+    let own = std::env::current_exe()
+        .map_err(|error| Error::failed(format!("the path of this program cannot be told: {error}")))?;
+    let folder = own.parent().unwrap_or(&own);
+    // What cargo starts knows where its sources are, wherever it was built.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
+    let sources =
+        folder.ancestors().chain(package.ancestors()).filter(|above| above.join("Cargo.toml").is_file());
+    let folders = [folder.to_owned(), folder.join(SHARED)];
+    let all = folders.into_iter().chain(sources.map(|above| above.join(FIXTURES)));
+    let Some(path) = all.map(|folder| folder.join(file)).find(|path| path.is_file()) else {
+        let folder = folder.display();
+        return Err(Error::new(
+            ErrorKind::Missing,
+            format!(
+                "the sample {file} is not in {folder}: put it there; releases and the sources (fixtures) have it"
+            ),
+        ));
+    };
+    fs::read(&path).map_err(|error| Error::at_path("read", &path, &error))
+}
 
 /// Unpacks `archive` (tar in zstd) to a folder for `directory` under `folder`; gives the path of `directory` in it.
 ///
@@ -50,7 +82,7 @@ fn stamp(archive: &[u8]) -> String {
 }
 
 /// Whether `path` is `directory` as [`unpack`] made it of `archive`.
-pub(super) fn is_unpacked(archive: &[u8], directory: &str, path: &Path) -> bool {
+pub fn is_unpacked(archive: &[u8], directory: &str, path: &Path) -> bool {
     path.ends_with(directory) && path.parent().is_some_and(|target| is_complete(target, &stamp(archive)))
 }
 

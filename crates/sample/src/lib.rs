@@ -1,16 +1,26 @@
-//! The bundled sample: TPC-H at scale 0.02 as InnoDB files that MySQL 9.7 and MariaDB 10.11 wrote, some queries, and
-//! the servers' answers.
+//! The sample: TPC-H at scale 0.02 as InnoDB files that MySQL 9.7 and MariaDB 10.11 wrote, some queries, the servers'
+//! answers, and the out-of-order experiment on emulated disks, which is run on it.
 //!
-//! The archives are part of the program, so a demonstration needs nothing else. [`unpack`] writes them to a work folder
-//! once.
+//! Above: `tanada demo` and the benchmarks. Below: `tanada-query`. The archives of the files lie beside the program, or
+//! in the folder `fixtures` of the sources; [`Sample::data_directory`] unpacks one to a work folder, once.
+//!
+//! ```
+//! let query = &tanada_sample::EXPERIMENT[0];
+//! assert!(query.sql.contains("lineitem"));
+//! assert!(query.answer.starts_with("line_count\trevenue\n"));
+//! ```
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod unpack;
+pub mod answer;
+mod archive;
+mod emulated;
+mod error;
 
 use std::path::{Path, PathBuf};
 
-pub use unpack::unpack;
-
-use crate::Result;
+pub use emulated::{EmulatedRun, EmulatedSettings, run as run_emulated, runtime_on};
+pub use error::{Error, ErrorKind, Result};
 
 /// Files of one server.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +29,8 @@ pub struct Sample {
     pub server: &'static str,
     /// The folder's name in the archive: the data directory.
     pub directory: &'static str,
-    archive: &'static [u8],
+    /// The archive's file.
+    archive: &'static str,
 }
 
 /// A query and its answer.
@@ -37,15 +48,11 @@ pub struct SampleQuery {
 
 /// The samples, one per server.
 pub const SAMPLES: [Sample; 2] = [
-    Sample {
-        server: "MySQL 9.7",
-        directory: "mysql-9.7",
-        archive: include_bytes!("../../../../fixtures/tpch-sf0.02-mysql-9.7.tar.zst"),
-    },
+    Sample { server: "MySQL 9.7", directory: "mysql-9.7", archive: "tpch-sf0.02-mysql-9.7.tar.zst" },
     Sample {
         server: "MariaDB 10.11",
         directory: "mariadb-10.11",
-        archive: include_bytes!("../../../../fixtures/tpch-sf0.02-mariadb-10.11.tar.zst"),
+        archive: "tpch-sf0.02-mariadb-10.11.tar.zst",
     },
 ];
 
@@ -54,8 +61,8 @@ macro_rules! sample_query {
         SampleQuery {
             name: $name,
             title: $title,
-            sql: include_str!(concat!("../../../../fixtures/tpch-sf0.02-golden/sql/", $name, ".sql")),
-            answer: include_str!(concat!("../../../../fixtures/tpch-sf0.02-golden/tsv/", $name, ".tsv")),
+            sql: include_str!(concat!("../../../fixtures/tpch-sf0.02-golden/sql/", $name, ".sql")),
+            answer: include_str!(concat!("../../../fixtures/tpch-sf0.02-golden/tsv/", $name, ".tsv")),
         }
     };
 }
@@ -122,13 +129,15 @@ impl Sample {
     /// Unpacks the sample under `folder`, or finds it there complete; gives its data directory.
     ///
     /// # Errors
-    /// When the folder cannot be written.
+    /// When the archive is not beside the program, or the folder cannot be written.
     pub fn data_directory(&self, folder: &Path) -> Result<PathBuf> {
-        unpack(self.archive, self.directory, folder)
+        archive::unpack(&archive::read(self.archive)?, self.directory, folder)
     }
 
     /// Whether `path` is a data directory that [`data_directory`](Self::data_directory) has returned.
     pub fn is_at(&self, path: &Path) -> bool {
-        unpack::is_unpacked(self.archive, self.directory, path)
+        path.ends_with(self.directory)
+            && archive::read(self.archive)
+                .is_ok_and(|archive| archive::is_unpacked(&archive, self.directory, path))
     }
 }

@@ -3,18 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use tanada::failure::{Failure, Outcome};
 use tanada_base::ByteSize;
+use tanada_report::Report;
 use tanada_ycsb::ErrorKind;
 use tanada_ycsb::bench::{
     HseOptions, OpeningJob, OpeningOptions, Peer, YcsbOptions, html, run_hse, run_opening, run_ycsb_with,
 };
 use tanada_ycsb::drive::Clients;
 use tanada_ycsb::media::MediaKind;
-use tanada_ycsb::report::Report;
 use tanada_ycsb::workload::{Distribution, Workload};
 
-use super::progress;
-use crate::failure::{Failure, Outcome};
+use crate::progress;
 
 /// What the benchmarks that run workloads are told.
 #[derive(Debug, Args)]
@@ -227,7 +227,7 @@ pub(super) fn open(arguments: OpenArguments) -> Outcome {
     options.rounds = rounds.map_or(options.rounds, |rounds| rounds as usize);
     let own = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("cannot find this program: {error}")))?;
-    options.program = [own.into(), "bench".into(), "kv-open".into(), "--job".into()].into();
+    options.program = [own.into(), "kv-open".into(), "--job".into()].into();
     let report = run_opening(&options, progress).map_err(failure)?;
     publish(&report, json.as_deref(), None)
 }
@@ -239,7 +239,7 @@ fn one_opening() -> Outcome {
     let job: OpeningJob = serde_json::from_reader(std::io::stdin()).map_err(told)?;
     let opening = job.perform().map_err(failure)?;
     let text = serde_json::to_string(&opening).map_err(|error| Failure::failed(error.to_string()))?;
-    crate::output::say(&text)
+    tanada::output::say(&text)
 }
 
 pub(super) fn ycsb(arguments: YcsbArguments) -> Outcome {
@@ -327,7 +327,7 @@ fn publish(report: &Report, json: Option<&Path>, page: Option<&Path>) -> Outcome
     let whole = report.to_json() + "\n";
     let is_told = json != Some(Path::new("-"));
     // What people read first: it is not lost with a file that cannot be written.
-    crate::output::say(&if is_told { report.to_string() } else { whole.clone() })?;
+    tanada::output::say(&if is_told { report.to_string() } else { whole.clone() })?;
     if let Some(path) = json.filter(|_| is_told) {
         write(path, whole)?;
     }
