@@ -3,7 +3,7 @@
 
 use std::ops::RangeInclusive;
 
-use tanada_placement::{POLICIES, policy};
+use tanada_replay::{POLICIES, policy};
 
 use crate::failure::{Failure, Outcome};
 

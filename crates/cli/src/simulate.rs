@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use tanada_base::ByteSize;
 use tanada_io::ModelSpec;
-use tanada_placement::{
-    End, Outcome as Simulated, Pace, SimulationOptions, Trace, TraceReader, import, sweep_after, synthetic,
-};
+use tanada_placement::{End, Trace, TraceReader, import};
+use tanada_replay::{Outcome as Simulated, Pace, SimulationOptions, sweep_after, synthetic};
 use tanada_report::Table;
 
 use crate::failure::{Failure, Outcome, one_line};

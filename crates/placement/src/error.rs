@@ -26,7 +26,8 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub(crate) fn invalid(message: impl Into<String>) -> Error {
+    /// The arguments are wrong.
+    pub fn invalid(message: impl Into<String>) -> Error {
         Error { kind: ErrorKind::InvalidInput, message: message.into(), source: None }
     }
 

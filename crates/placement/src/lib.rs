@@ -8,19 +8,18 @@
 //! - A [`Footprint`] is what a query's plan says that it will read: objects, byte ranges, patterns, stages.
 //! - A [`Trace`] is what was read and written. [`TraceWriter`] and [`TraceReader`] keep it in a file; [`import`] reads
 //!   other tools' logs.
-//! - [`simulate`] replays a trace in virtual time on modelled devices under a policy; [`sweep`] does so for many.
 //! - A [`Placer`] is a policy at work on a volume. A [`Memory`] is what a policy has learned, for the next session.
 //! - A [`Recorder`] makes a trace of a run as it goes.
-//! - [`synthetic`] makes a trace of nine queries from a seed.
+//! - [`measure`] tells what modelled devices are good at. [`testing`] has a bench for policies.
 //!
 //! ```
-//! use tanada_placement::{SimulationOptions, simulate, synthetic};
+//! use tanada_placement::testing::{Bench, look_ups};
 //!
-//! let trace = synthetic::nine_queries(&synthetic::Synthetic { scale: 0.005, ..Default::default() });
-//! let options = |policy| SimulationOptions { chunk_bytes: 64 << 10, ..SimulationOptions::new(policy, 0.3) };
-//! let benefit = simulate(&trace, None, &options("benefit"))?;
-//! let off = simulate(&trace, None, &options("off"))?;
-//! assert!(benefit.total_s < off.total_s / 2.0);
+//! // The second run of a statement: what it looked up at random in the first one is worth room in the fast class.
+//! let mut bench = Bench::new(tanada_placement::policy("plan", 1)?, 16, 2);
+//! bench.train_query(1, &[look_ups(4..8, 400)], &[4, 4, 5]);
+//! bench.prepare();
+//! assert_eq!(bench.begin(1, &[look_ups(4..8, 400)]), ["promote 4", "promote 5"]);
 //! # Ok::<(), tanada_placement::Error>(())
 //! ```
 //!
@@ -31,30 +30,29 @@ mod action;
 mod costs;
 mod error;
 mod event;
+mod figures;
 mod footprint;
 mod layout;
-mod lists;
 mod memory;
 mod numbers;
 mod placer;
 mod policy;
-mod simulation;
-pub mod synthetic;
+pub mod testing;
 mod trace;
 
 pub use action::{Action, Decision, Reason, Route, Source};
 pub use costs::{ByDepth, ClassCosts, Costs, DEPTHS, Load, Reads};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Context, Event, Io, IoKind};
+pub use figures::measure;
 pub use footprint::{Access, Cause, Extent, Fingerprint, Footprint, Pattern, QueryId};
 pub use layout::{ChunkNo, Layout, ObjectNo, Rule, Tier};
 pub use memory::{MOST_MEMORY_BYTES, Memory, RememberedStatement};
 pub use placer::{
     ChunkCount, Forecast, ObjectIo, Placed, Placer, PlacerOptions, PlannedMove, Wish, WishOutcome,
 };
-pub use policy::{Counted, Granularity, POLICIES, Policy, Registered, policy};
-pub use simulation::{
-    Outcome, Pace, QueryOutcome, SimulationOptions, measure, simulate, simulate_after, sweep, sweep_after,
+pub use policy::{
+    Counted, Granularity, MOST_COUNTED, Make, Options, POLICIES, Policy, Registered, policy, policy_among,
 };
 pub use trace::{
     End, Eviction, MOST_BYTES, MOST_NAMES, Mark, Record, Recorder, Trace, TraceEvent, TraceIo, TraceObject,

@@ -247,15 +247,12 @@ fn wrong(message: String) -> DataFusionError {
 fn policy_name(key: &str, value: &str) -> DataFusionResult<String> {
     let value = value.trim().to_ascii_lowercase();
     let name = value.split(':').next().unwrap_or_default().trim();
-    let live = POLICIES.iter().filter(|registered| registered.is_live).map(|registered| registered.name);
-    let live: Vec<&str> = live.collect();
-    if !live.contains(&name) {
-        let what = match POLICIES.iter().any(|registered| registered.name == name) {
-            true => "places blocks and is for tanada simulate",
-            false => "is no policy",
-        };
-        let names = live.join(", ");
-        return Err(wrong(format!("tanada.{key} cannot be '{value}', which {what}; use {names}")));
+    let names: Vec<&str> = POLICIES.iter().map(|registered| registered.name).collect();
+    if !names.contains(&name) {
+        let names = names.join(", ");
+        return Err(wrong(format!(
+            "tanada.{key} cannot be '{value}', which is no policy for volumes (others are for tanada simulate); use {names}"
+        )));
     }
     tanada_placement::policy(&value, 0).map_err(|error| wrong(format!("tanada.{key}: {error}")))?;
     Ok(value)

@@ -12,6 +12,7 @@ const HOUSE: [&str; 15] = [
     "tanada-volume",
     "tanada-mount",
     "tanada-placement",
+    "tanada-replay",
     "tanada-innodb",
     "tanada-kv",
     "tanada-capi",

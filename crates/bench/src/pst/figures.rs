@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use tanada_placement::{Outcome, Trace};
+use tanada_placement::Trace;
+use tanada_replay::Outcome;
 
 use super::{IN_ORDER, LiveRun, OUT_OF_ORDER, PstSettings, is_named};
 use tanada_report::{Report, Table, median};

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use tanada_innodb::MountOptions;
 use tanada_io::{ExecutorOptions, Executors, Timeline, VirtualTimeOptions};
-use tanada_placement::POLICIES;
 use tanada_query::{Session, SessionOptions};
 use tanada_volume::directory::{ClassConfig, Directory};
 use tanada_volume::{Attributes, VolumeSettings};
@@ -51,12 +50,11 @@ pub struct LiveRun {
 /// `InvalidInput` if there is no such policy, or it is for replays alone.
 pub(super) fn check(policy: &str) -> Result<()> {
     let invalid = |message: String| Error::new(ErrorKind::InvalidInput, message);
-    let made = tanada_placement::policy(policy, 0).map_err(|error| invalid(error.to_string()))?;
-    let live = POLICIES.iter().filter(|registered| registered.is_live).map(|registered| registered.name);
-    let live: Vec<&str> = live.collect();
-    if live.contains(&made.name()) {
+    let made = tanada_replay::policy(policy, 0).map_err(|error| invalid(error.to_string()))?;
+    if tanada_replay::is_live(made.name()) {
         return Ok(());
     }
+    let live: Vec<&str> = tanada_placement::POLICIES.iter().map(|registered| registered.name).collect();
     Err(invalid(format!(
         "{} places blocks, and a volume has chunks: it can be replayed, not run on a volume; {} can",
         made.name(),

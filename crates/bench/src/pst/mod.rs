@@ -20,7 +20,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use tanada_io::ModelSpec;
-use tanada_placement::{Outcome, Pace, SimulationOptions, Trace, sweep_after};
+use tanada_placement::Trace;
+use tanada_replay::{Outcome, Pace, SimulationOptions, sweep_after};
 
 use crate::{Error, ErrorKind, Result};
 use tanada_report::Report;
@@ -75,7 +76,7 @@ impl PstSettings {
     /// The paper's evaluation on `innodb`: TPC-H with the DBT-3 indexes in the database `tpch`.
     pub fn new(innodb: PathBuf) -> PstSettings {
         let query = |query: &tanada_sample::SampleQuery| (query.name.to_owned(), query.sql.to_owned());
-        let policies = tanada_placement::POLICIES.iter().map(|registered| registered.name);
+        let policies = tanada_replay::POLICIES.iter().map(|registered| registered.name);
         PstSettings {
             innodb,
             database: "tpch".to_owned(),

@@ -136,18 +136,15 @@ impl Placer {
     /// A policy for `volume`.
     ///
     /// # Errors
-    /// If there is no such policy or class, or the policy is one that places blocks.
+    /// If there is no such policy or class.
     pub fn new(volume: &Volume, options: PlacerOptions) -> Result<Placer> {
         let name = options.policy.split(':').next().unwrap_or_default().trim();
-        let live =
-            || POLICIES.iter().filter(|registered| registered.is_live).map(|registered| registered.name);
-        if !live().any(|live| live == name) {
-            let what = match POLICIES.iter().any(|registered| registered.name == name) {
-                true => format!("the policy {name} places blocks and is for simulation"),
-                false => format!("there is no placement policy {name:?}"),
-            };
-            let live = live().collect::<Vec<_>>().join(", ");
-            return Err(Error::invalid(format!("{what}; on a volume there are {live}")));
+        let is_known = POLICIES.iter().any(|registered| registered.name == name);
+        if !is_known {
+            let known = POLICIES.iter().map(|registered| registered.name).collect::<Vec<_>>().join(", ");
+            return Err(Error::invalid(format!(
+                "there is no placement policy {name:?} for volumes; there are {known}"
+            )));
         }
         let policy = policy(&options.policy, options.seed)?;
         let classes = volume.classes();

@@ -116,7 +116,7 @@ impl Wish {
                 let dropped = object.drop_mirrors(chunks, &self.relocation)?;
                 return Ok((dropped > 0).then_some(0));
             }
-            // Caches of blocks want these, and they are for simulation.
+            // Caches of blocks want these, and they are for replays.
             Action::Clean | Action::Merge => return Ok(None),
         };
         Ok((relocated.done > 0).then_some(relocated.bytes))

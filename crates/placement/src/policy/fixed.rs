@@ -208,8 +208,8 @@ impl Policy for Static {
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocks::testing::*;
     use super::*;
+    use crate::policy::tests::bench;
 
     #[test]
     fn lifetime_counts_are_added_once() {
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn the_chunks_with_most_ios_are_placed_once() {
-        let mut bench = Bench::new("static", 10, 2);
+        let mut bench = bench("static", 10, 2);
         for chunk in [1, 5, 5, 3, 3, 3, 1, 1, 1] {
             bench.train(chunk);
         }

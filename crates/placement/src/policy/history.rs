@@ -261,7 +261,8 @@ impl Policy for History {
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocks::testing::*;
+    use crate::policy::tests::bench;
+    use crate::testing::*;
 
     fn phase(bench: &mut Bench, chunks: [u32; 2]) -> Vec<String> {
         (0..5).flat_map(|_| chunks.map(|chunk| bench.read(chunk))).flatten().collect()
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn chunks_of_the_next_window_are_mirrored_ahead() {
-        let mut bench = Bench::new("history:window=10,ahead=1", 20, 4);
+        let mut bench = bench("history:window=10,ahead=1", 20, 4);
         for chunks in [[1, 2], [3, 4], [5, 6]] {
             (0..5).for_each(|_| chunks.iter().for_each(|chunk| bench.train(*chunk)));
         }
@@ -289,7 +290,7 @@ mod tests {
 
     #[test]
     fn resident_chunks_are_not_requested_again() {
-        let mut bench = Bench::new("history:window=10,ahead=1", 20, 3);
+        let mut bench = bench("history:window=10,ahead=1", 20, 3);
         for chunks in [[1, 2], [3, 4]] {
             (0..5).for_each(|_| chunks.iter().for_each(|chunk| bench.train(*chunk)));
         }
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn nothing_is_moved_where_nothing_resembles() {
-        let mut bench = Bench::new("history:window=10", 20, 4);
+        let mut bench = bench("history:window=10", 20, 4);
         assert!(phase(&mut bench, [1, 2]).is_empty() && phase(&mut bench, [3, 4]).is_empty());
     }
 }

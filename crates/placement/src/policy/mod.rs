@@ -5,22 +5,13 @@
 //! same decisions. What each one does and whose it is: `docs/placement.md`.
 
 mod benefit;
-mod blocks;
-mod bufferpool_extension;
 mod fixed;
 mod history;
-mod in_page_logging;
-mod learned;
-mod lru;
 mod off;
 mod options;
 mod plan;
-mod priority;
 mod quotas;
 mod residency;
-mod smq;
-mod streams;
-mod write_back;
 
 use std::fmt;
 
@@ -30,14 +21,14 @@ use crate::footprint::Fingerprint;
 use crate::layout::ChunkNo;
 use crate::memory::Memory;
 use crate::{Error, Result};
-use options::Options;
+pub use options::{MOST_COUNTED, Options};
 
 /// What a policy places at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granularity {
     /// Chunks of the volume.
     Chunk,
-    /// Blocks of so many bytes, as caches do. Only where the fast class is run as a cache: in simulation.
+    /// Blocks of so many bytes, as caches do. Only where the fast class is run as a cache: in replays.
     Block(u64),
 }
 
@@ -129,6 +120,9 @@ pub trait Policy: fmt::Debug + Send {
     }
 }
 
+/// Makes a policy of the options behind its name, and a seed for what it draws.
+pub type Make = fn(&mut Options, u64) -> Result<Box<dyn Policy>>;
+
 /// A policy that can be made by name.
 #[derive(Debug, Clone, Copy)]
 pub struct Registered {
@@ -136,79 +130,32 @@ pub struct Registered {
     pub name: &'static str,
     /// What it does, in a line.
     pub summary: &'static str,
-    /// Whether it can act on a volume; the others are caches of blocks, for simulation.
-    pub is_live: bool,
-    make: fn(&mut Options, u64) -> Result<Box<dyn Policy>>,
+    /// Makes one.
+    pub make: Make,
 }
 
-/// All policies, ours first.
-pub const POLICIES: [Registered; 12] = [
+/// The policies that can act on a volume, ours first.
+pub const POLICIES: [Registered; 5] = [
     Registered {
         name: "benefit",
         summary: "what saves most time for this query and the likely next ones, if it pays back (default)",
-        is_live: true,
         make: benefit::make,
     },
-    Registered { name: "off", summary: "nothing is moved", is_live: true, make: off::make },
+    Registered { name: "off", summary: "nothing is moved", make: off::make },
     Registered {
         name: "static",
         summary: "FST: most I/Os in a training run, placed once",
-        is_live: true,
         make: fixed::make,
     },
     Registered {
         name: "plan",
         summary: "PST: chunks that the query's plan names, by their I/Os in a training run",
-        is_live: true,
         make: plan::make,
-    },
-    Registered {
-        name: "lru",
-        summary: "FlashCache: a read cache of blocks; fifo, skip-sequential[=SIZE], ways=N, block=SIZE",
-        is_live: false,
-        make: lru::make,
-    },
-    Registered {
-        name: "write-back",
-        summary: "bcache: a write-back cache in buckets; cutoff=SIZE, bucket=SIZE, dirty=PERCENT, block=SIZE",
-        is_live: false,
-        make: write_back::make,
-    },
-    Registered {
-        name: "smq",
-        summary: "dm-cache: multi-queue hotspots; block=SIZE",
-        is_live: false,
-        make: smq::make,
-    },
-    Registered {
-        name: "priority",
-        summary: "hStorage-DB: a block cache by the requests' class and plan level; block=SIZE",
-        is_live: false,
-        make: priority::make,
-    },
-    Registered {
-        name: "learned",
-        summary: "CLIC: a block cache by learned hint sets; window=N, top=N, block=SIZE",
-        is_live: false,
-        make: learned::make,
     },
     Registered {
         name: "history",
         summary: "KNOWAC, LAM: what the cycle's history foresees; window=N, ahead=N",
-        is_live: true,
         make: history::make,
-    },
-    Registered {
-        name: "bufferpool-extension",
-        summary: "clean pages that the page cache gives up, LRU-2; block=SIZE",
-        is_live: false,
-        make: bufferpool_extension::make,
-    },
-    Registered {
-        name: "in-page-logging",
-        summary: "updates go to log sectors of their erase unit; unit=SIZE, sectors=N",
-        is_live: false,
-        make: in_page_logging::make,
     },
 ];
 
@@ -216,8 +163,8 @@ pub const POLICIES: [Registered; 12] = [
 /// same decisions.
 ///
 /// ```
-/// let policy = tanada_placement::policy("lru:fifo,skip-sequential", 0)?;
-/// assert_eq!(policy.name(), "lru");
+/// let policy = tanada_placement::policy("history:window=40", 0)?;
+/// assert_eq!(policy.name(), "history");
 /// let error = tanada_placement::policy("mru", 0).unwrap_err();
 /// assert!(error.to_string().contains("benefit, off, static, plan"));
 /// # Ok::<(), tanada_placement::Error>(())
@@ -226,9 +173,17 @@ pub const POLICIES: [Registered; 12] = [
 /// # Errors
 /// If there is no such policy or option, with what there is.
 pub fn policy(text: &str, seed: u64) -> Result<Box<dyn Policy>> {
+    policy_among(&POLICIES, text, seed)
+}
+
+/// As [`policy()`], of others.
+///
+/// # Errors
+/// If there is no such policy or option, with what there is.
+pub fn policy_among(policies: &[Registered], text: &str, seed: u64) -> Result<Box<dyn Policy>> {
     let (name, mut options) = Options::parse(text)?;
-    let registered = POLICIES.iter().find(|registered| registered.name == name).ok_or_else(|| {
-        let names: Vec<_> = POLICIES.iter().map(|registered| registered.name).collect();
+    let registered = policies.iter().find(|registered| registered.name == name).ok_or_else(|| {
+        let names: Vec<_> = policies.iter().map(|registered| registered.name).collect();
         Error::invalid(format!("there is no placement policy {name:?}; there are {}", names.join(", ")))
     })?;
     let policy = (registered.make)(&mut options, seed)?;
@@ -239,6 +194,12 @@ pub fn policy(text: &str, seed: u64) -> Result<Box<dyn Policy>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Bench;
+
+    /// The policy that `text` describes, on a bench.
+    pub(crate) fn bench(text: &str, chunks: u64, capacity: u32) -> Bench {
+        Bench::new(policy(text, 1).unwrap(), chunks, capacity)
+    }
 
     #[test]
     fn policies_are_made_by_name_and_refuse_unknown_options() {
@@ -252,15 +213,8 @@ mod tests {
     #[test]
     fn numbers_that_no_policy_can_use_are_refused() {
         for (text, expected) in [
-            ("in-page-logging:sectors=4294967295", "sectors is a number from 1 to 256"),
-            ("in-page-logging:unit=4KiB,sectors=9", "sectors is a number from 1 to 8"),
             ("history:window=1,ahead=4294967295", "ahead is a number from 1 to 1024"),
             ("history:window=4294967295", "window is a number from 1 to 134217728"),
-            ("write-back:dirty=101", "dirty is a number from 0 to 100"),
-            ("lru:ways=4294967295", "ways is a number from 1 to 134217728"),
-            ("learned:top=0", "top is a number from 1 to 134217728"),
-            ("learned:window=18446744073709551615", "window is a number from 1 to 134217728"),
-            ("smq:block=18446744073709551615", "block is 512 bytes to 1 GiB"),
         ] {
             let error = policy(text, 1).unwrap_err().to_string();
             assert!(error.ends_with(expected), "{error}");

@@ -166,13 +166,14 @@ impl Policy for Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocks::testing::*;
     use crate::layout::{ObjectNo, Rule, Tier};
+    use crate::policy::tests::bench;
+    use crate::testing::*;
     use crate::{Action, ChunkNo, Event, QueryId, Source};
 
     #[test]
     fn each_query_gets_the_chunks_that_its_plan_names() {
-        let mut bench = Bench::new("plan", 10, 2);
+        let mut bench = bench("plan", 10, 2);
         for chunk in [0, 1, 1, 2, 2, 2, 7, 8, 8, 8] {
             bench.train(chunk);
         }
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn chunks_with_the_fewest_ios_are_demoted_first() {
-        let mut bench = Bench::new("plan", 10, 2);
+        let mut bench = bench("plan", 10, 2);
         for chunk in [0, 1, 1, 8, 8, 8] {
             bench.train(chunk);
         }
@@ -199,7 +200,7 @@ mod tests {
 
     /// Chunk 6, the only one that has room, is mirrored by others.
     fn with_mirror() -> Bench {
-        let mut bench = Bench::new("plan", 10, 1);
+        let mut bench = bench("plan", 10, 1);
         [6, 8, 8, 8].into_iter().for_each(|chunk| bench.train(chunk));
         let (chunk, action) = (ChunkNo(6), Action::Mirror(Source::Copy));
         assert!(bench.handle(&Event::Done { chunk, action, is_done: true }).is_empty());
@@ -215,7 +216,7 @@ mod tests {
 
     /// As that, but what the query wants is not done yet.
     fn with_others_under_way() -> Bench {
-        let mut bench = Bench::new("plan", 10, 2);
+        let mut bench = bench("plan", 10, 2);
         [1, 1, 8, 8, 8].into_iter().for_each(|chunk| bench.train(chunk));
         for chunk in [5, 6] {
             let (chunk, action) = (ChunkNo(chunk), Action::Promote(Source::Copy));
@@ -237,7 +238,7 @@ mod tests {
     /// What an earlier session has left to give back took the place of what its user had put there since.
     #[test]
     fn displaced_chunks_of_others_do_not_yield_to_returning_ones() {
-        let mut bench = Bench::new("plan", 10, 2);
+        let mut bench = bench("plan", 10, 2);
         bench.train(8);
         let (chunk, action) = (ChunkNo(6), Action::Promote(Source::Copy));
         assert!(bench.handle(&Event::Done { chunk, action, is_done: true }).is_empty());

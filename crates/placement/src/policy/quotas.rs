@@ -97,12 +97,13 @@ pub(super) fn is_of(layout: &Layout, chunk: ChunkNo, object: ObjectNo) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::blocks::testing::*;
     use crate::layout::{ChunkNo, ObjectNo, Rule};
+    use crate::policy::tests::bench;
+    use crate::testing::*;
     use crate::{Action, Event, Source};
 
-    fn bench(policy: &str, quota: u32) -> Bench {
-        let mut bench = Bench::new(policy, 20, 10);
+    fn with_quota(policy: &str, quota: u32) -> Bench {
+        let mut bench = bench(policy, 20, 10);
         bench.layout.add("b", 10 << 20);
         bench.layout.set_rule(ObjectNo(0), Rule { pin: None, quota_chunks: Some(quota) });
         bench
@@ -111,7 +112,7 @@ mod tests {
     /// It had asked for all of them, and what was refused was not asked for again.
     #[test]
     fn benefit_wants_no_more_than_the_quota_and_exchanges_within_it() {
-        let mut bench = bench("benefit", 2);
+        let mut bench = with_quota("benefit", 2);
         assert_eq!(bench.begin(1, &[look_ups(3..6, 900)]), ["mirror 3", "mirror 4"]);
         assert!(bench.done_all().is_empty());
         bench.end();
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn quotas_take_time_in_proportion_to_chunks() {
         let chunks = 100_000;
-        let mut bench = Bench::new("static", u64::from(chunks), chunks);
+        let mut bench = bench("static", u64::from(chunks), chunks);
         bench.layout.set_rule(ObjectNo(0), Rule { pin: None, quota_chunks: Some(chunks - 1) });
         (0..chunks).for_each(|chunk| bench.train(chunk));
         let begun = std::time::Instant::now();
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn exchanges_within_quotas_take_time_in_proportion_to_chunks() {
         let chunks = 150_000;
-        let mut bench = Bench::new("static", 2 * u64::from(chunks), 2 * chunks);
+        let mut bench = bench("static", 2 * u64::from(chunks), 2 * chunks);
         bench.layout.add("b", u64::from(chunks) << 20);
         bench.layout.set_rule(ObjectNo(0), Rule { pin: None, quota_chunks: Some(chunks) });
         // There are half of the object with the quota, and all of the other one, which had fewer I/Os and so would go
@@ -155,10 +156,10 @@ mod tests {
 
     #[test]
     fn static_and_plan_want_no_more_than_the_quota() {
-        let mut fixed = bench("static", 2);
+        let mut fixed = with_quota("static", 2);
         [1, 1, 1, 5, 5, 3, 25].into_iter().for_each(|chunk| fixed.train(chunk));
         assert_eq!(fixed.prepare(), ["promote 1", "promote 5", "promote 25"]);
-        let mut plan = bench("plan", 1);
+        let mut plan = with_quota("plan", 1);
         [1, 1, 1, 5, 5, 3].into_iter().for_each(|chunk| plan.train(chunk));
         assert_eq!(plan.begin(1, &[look_ups(1..6, 9)]), ["promote 1"]);
         plan.done_all();

@@ -1,30 +1,18 @@
-//! Placement from the outside, one file per behaviour.
+//! Placement on volumes from the outside, one file per behaviour.
 
 #![allow(clippy::unwrap_used)]
 
-mod bars;
 mod imports;
 mod pins;
-mod properties;
-mod replays;
 mod returns;
-mod scale;
-mod traces;
 mod volumes;
 
-use tanada_placement::synthetic::{Synthetic, nine_queries};
-use tanada_placement::{SimulationOptions, Trace};
-
-/// Nine queries small enough for a test without optimisation; their chunks are small, too, so that there are enough of
-/// them.
-fn small() -> Trace {
-    nine_queries(&Synthetic { scale: 0.02, ..Synthetic::default() })
-}
-
-fn options(policy: &str, share: f64) -> SimulationOptions {
-    SimulationOptions {
-        chunk_bytes: 64 << 10,
-        relocation_bytes: 256 << 10,
-        ..SimulationOptions::new(policy, share)
-    }
+/// Bit by bit, so that the tests do not lean on what they test.
+fn crc32c_of(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0u32, |crc, byte| {
+        (0..8).fold(
+            crc ^ u32::from(*byte),
+            |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 },
+        )
+    })
 }

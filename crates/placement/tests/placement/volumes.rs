@@ -653,7 +653,7 @@ proptest! {
                 bytes[at] = *to;
             }
             if sealed && bytes.len() > 16 {
-                let checksum = crate::traces::crc32c_of(&bytes[16..]);
+                let checksum = crate::crc32c_of(&bytes[16..]);
                 bytes[12..16].copy_from_slice(&checksum.to_be_bytes());
             }
             let mut placer = Placer::new(volume, options("benefit")).unwrap();

@@ -1,11 +1,12 @@
 //! What the policy wants for a query, on a bench.
 
-use super::super::blocks::testing::*;
 use crate::layout::{ObjectNo, Rule, Tier};
+use crate::policy::tests::bench as on_bench;
+use crate::testing::*;
 
 #[test]
 fn planned_lookups_are_mirrored_and_scans_are_not() {
-    let mut bench = Bench::new("benefit", 20, 10);
+    let mut bench = on_bench("benefit", 20, 10);
     let wanted = bench.begin(1, &[look_ups(3..5, 400), scan(5..20)]);
     assert_eq!(wanted, ["mirror 3", "mirror 4"]);
     assert!(bench.done_all().is_empty());
@@ -15,10 +16,10 @@ fn planned_lookups_are_mirrored_and_scans_are_not() {
 fn unprofitable_copies_are_not_made() {
     // A copy keeps the slow class busy for six milliseconds, and whoever reads one page after the other has half of it
     // meanwhile.
-    let mut bench = Bench::new("benefit", 20, 10);
+    let mut bench = on_bench("benefit", 20, 10);
     assert!(bench.begin(1, &[look_ups(0..20, 5)]).is_empty());
     // Deep queues read a page in less than two, and a copy takes from them what it needs.
-    let mut bench = Bench::new("benefit", 20, 10);
+    let mut bench = on_bench("benefit", 20, 10);
     bench.depth = 32;
     assert!(bench.begin(1, &[look_ups(0..20, 20)]).is_empty());
 }
@@ -27,7 +28,7 @@ fn unprofitable_copies_are_not_made() {
 fn a_copy_beside_a_lone_reader_costs_half_of_the_class_and_pays_sooner() {
     // Three reads of two chunks: 10.9 ms saved by one, which its copy keeps the disks busy for 6.3 ms and the SSD for
     // 5.1 ms.
-    let mut bench = Bench::new("benefit", 20, 20);
+    let mut bench = on_bench("benefit", 20, 20);
     let mut wanted = bench.begin(1, &[look_ups(0..4, 6)]);
     wanted.extend(bench.done_all());
     assert_eq!(wanted, ["mirror 0", "mirror 1", "mirror 2", "mirror 3"]);
@@ -35,14 +36,14 @@ fn a_copy_beside_a_lone_reader_costs_half_of_the_class_and_pays_sooner() {
 
 #[test]
 fn neighbours_are_copied_one_after_the_other() {
-    let mut bench = Bench::new("benefit", 20, 10);
+    let mut bench = on_bench("benefit", 20, 10);
     let wanted = bench.begin(1, &[look_ups(3..5, 400), look_ups(9..10, 900), look_ups(5..6, 800)]);
     assert_eq!(wanted, ["mirror 3", "mirror 4", "mirror 5", "mirror 9"]);
 }
 
 #[test]
 fn the_most_valuable_chunks_are_copied_up_to_capacity() {
-    let mut bench = Bench::new("benefit", 20, 2);
+    let mut bench = on_bench("benefit", 20, 2);
     let wanted = bench.begin(1, &[look_ups(0..3, 300), look_ups(7..9, 2000)]);
     assert_eq!(wanted, ["mirror 7", "mirror 8"]);
     assert!(bench.done_all().is_empty());
@@ -50,7 +51,7 @@ fn the_most_valuable_chunks_are_copied_up_to_capacity() {
 
 #[test]
 fn mirrors_yield_to_more_valuable_chunks() {
-    let mut bench = Bench::new("benefit", 20, 1);
+    let mut bench = on_bench("benefit", 20, 1);
     assert_eq!(bench.begin(1, &[look_ups(0..1, 500)]), ["mirror 0"]);
     bench.done_all();
     bench.end();
@@ -60,7 +61,7 @@ fn mirrors_yield_to_more_valuable_chunks() {
 /// It waited for I/Os of a next query, so that nothing was fetched for it.
 #[test]
 fn a_ranking_that_the_last_query_has_not_paid_for_is_made_when_time_has() {
-    let mut bench = Bench::new("benefit", 6000, 1);
+    let mut bench = on_bench("benefit", 6000, 1);
     let reads: Vec<u32> = std::iter::repeat_n(0, 500).chain(1..5990).collect();
     for _ in 0..3 {
         bench.train_query(1, &[look_ups(0..1, 500)], &reads);
@@ -79,7 +80,7 @@ fn a_ranking_that_the_last_query_has_not_paid_for_is_made_when_time_has() {
 
 #[test]
 fn chunks_that_the_query_has_passed_are_not_copied() {
-    let mut bench = Bench::new("benefit", 40, 1);
+    let mut bench = on_bench("benefit", 40, 1);
     // It reads chunk 0 first and chunk 30 afterwards.
     let reads: Vec<u32> = (0..8192).map(|no| if no < 4096 { 0 } else { 30 }).collect();
     bench.train_query(1, &[look_ups(0..40, 8192)], &reads);
@@ -101,7 +102,7 @@ fn chunks_that_the_query_has_passed_are_not_copied() {
 #[test]
 fn chunks_that_disks_read_faster_stay_unless_the_first_seek_outweighs_it() {
     let prepared = |chunks: u32, room| {
-        let mut bench = Bench::new("benefit", 400, room);
+        let mut bench = on_bench("benefit", 400, room);
         (bench.depth, bench.bytes) = (32, 1 << 20);
         bench.train_query(1, &[scan(0..chunks.into())], &(0..chunks).collect::<Vec<_>>());
         bench.prepare().len()
@@ -115,14 +116,14 @@ fn chunks_that_disks_read_faster_stay_unless_the_first_seek_outweighs_it() {
 
 #[test]
 fn reads_that_nothing_announced_are_rent() {
-    let mut bench = Bench::new("benefit", 20, 2);
+    let mut bench = on_bench("benefit", 20, 2);
     let wanted: Vec<_> = (0..5).flat_map(|_| bench.read(6)).collect();
     assert_eq!(wanted, ["mirror 6"]);
 }
 
 #[test]
 fn interleaved_sequential_streams_do_not_trigger_promotion() {
-    let mut bench = Bench::new("benefit", 40, 20);
+    let mut bench = on_bench("benefit", 40, 20);
     bench.costs.slow.sequential_read_s = bench.costs.fast.sequential_read_s;
     let mut run = || {
         let mut wanted = bench.begin(1, &[]);
@@ -143,7 +144,7 @@ fn interleaved_sequential_streams_do_not_trigger_promotion() {
 
 #[test]
 fn a_scan_has_to_come_to_where_it_begins() {
-    let mut bench = Bench::new("benefit", 40, 20);
+    let mut bench = on_bench("benefit", 40, 20);
     bench.costs.slow.sequential_read_s = bench.costs.fast.sequential_read_s;
     let mut run = || {
         let mut wanted = bench.begin(1, &[]);
@@ -164,7 +165,7 @@ fn a_scan_has_to_come_to_where_it_begins() {
 #[test]
 fn the_next_query_is_estimated_at_the_last_depth() {
     let run = |depth| {
-        let mut bench = Bench::new("benefit", 40, 40);
+        let mut bench = on_bench("benefit", 40, 40);
         bench.depth = depth;
         let reads: Vec<u32> = (0..60).map(|no| no * 7 % 20).collect();
         for _ in 0..3 {
@@ -180,7 +181,7 @@ fn the_next_query_is_estimated_at_the_last_depth() {
 
 #[test]
 fn chunks_of_the_following_query_are_prefetched_when_idle() {
-    let mut bench = Bench::new("benefit", 20, 4);
+    let mut bench = on_bench("benefit", 20, 4);
     for _ in 0..3 {
         bench.train_query(1, &[look_ups(0..1, 300)], &[0; 300]);
         bench.train_query(2, &[look_ups(8..9, 300)], &[8; 300]);
@@ -192,7 +193,7 @@ fn chunks_of_the_following_query_are_prefetched_when_idle() {
 
 #[test]
 fn a_saturated_fast_class_gets_no_more() {
-    let mut bench = Bench::new("benefit", 100, 100);
+    let mut bench = on_bench("benefit", 100, 100);
     bench.depth = 64;
     // Both classes are as quick: only what both can do at once is gained.
     bench.costs.slow.random_read_s = [4e-3, 1e-3, 4e-4, 2e-4, 2e-4];
@@ -206,7 +207,7 @@ fn a_saturated_fast_class_gets_no_more() {
 fn writes_stay_within_their_budget() {
     let refused = super::super::policy("benefit:write-budget=0", 0).unwrap_err().to_string();
     assert!(refused.contains("no bound"), "{refused}");
-    let mut bench = Bench::new("benefit:write-budget=2MiB", 20, 20);
+    let mut bench = on_bench("benefit:write-budget=2MiB", 20, 20);
     let mut wanted = bench.begin(1, &[look_ups(0..20, 10_000)]);
     wanted.extend(bench.done_all());
     assert_eq!(wanted.len(), 3, "a second's worth, and the chunk that exceeds it");
@@ -214,7 +215,7 @@ fn writes_stay_within_their_budget() {
 
 #[test]
 fn chunks_pinned_to_the_slow_class_are_not_requested() {
-    let mut bench = Bench::new("benefit", 20, 20);
+    let mut bench = on_bench("benefit", 20, 20);
     bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Slow), quota_chunks: None });
     assert!(bench.begin(1, &[look_ups(0..20, 10_000)]).is_empty());
 }
@@ -222,7 +223,7 @@ fn chunks_pinned_to_the_slow_class_are_not_requested() {
 /// It was wanted there, refused, and wanted again by the next query.
 #[test]
 fn chunks_pinned_to_the_fast_class_are_left_to_their_pin() {
-    let mut bench = Bench::new("benefit", 20, 10);
+    let mut bench = on_bench("benefit", 20, 10);
     bench.layout.set_rule(ObjectNo(0), Rule { pin: Some(Tier::Fast), quota_chunks: None });
     assert!(bench.begin(1, &[look_ups(3..5, 4000)]).is_empty());
     assert!((0..20).all(|_| bench.read(9).is_empty()), "nor for what nothing announced");
@@ -232,7 +233,7 @@ fn chunks_pinned_to_the_fast_class_are_left_to_their_pin() {
 #[test]
 fn prepared_copies_count_in_the_write_budget() {
     let prepared = |policy: &str| {
-        let mut bench = Bench::new(policy, 20, 10);
+        let mut bench = on_bench(policy, 20, 10);
         bench.train_query(1, &[look_ups(0..8, 800)], &[0, 1, 2, 3, 4, 5, 6, 7].repeat(50));
         let wanted = bench.prepare();
         bench.done_all();
