@@ -15,8 +15,9 @@ use serde::Serialize;
 
 use crate::ooode::mariadb::MariaDb;
 use crate::statement::{Mounted, Timed};
-use crate::{Error, ErrorKind, Result, answer};
+use crate::{Error, ErrorKind, Result};
 use tanada_report::{Report, Table, cell, median};
+use tanada_sample::answer;
 
 const DATABASE: &str = "collations";
 /// The tables, by the texts in them.

@@ -12,8 +12,9 @@ use serde::Serialize;
 
 use crate::ooode::mariadb::MariaDb;
 use crate::statement::{Mounted, Timed};
-use crate::{Error, ErrorKind, Result, answer};
+use crate::{Error, ErrorKind, Result};
 use tanada_report::{Report, Table, cell, median};
+use tanada_sample::answer;
 
 /// The database and the tables that are made.
 const DATABASE: &str = "scans";

@@ -1,7 +1,7 @@
 //! Benchmarks: the papers' experiments and comparisons with fio and with other engines, both sides in one run.
 //!
-//! Above: `tanada-bench`, which `tanada bench` starts. Below: `tanada-sample`, `tanada-query`, `tanada-volume`, `tanada-io`. Other engines are
-//! started as programs, never linked.
+//! Above: `tanada-bench`, which `tanada bench` starts. Below: `tanada-sample`, `tanada-query`, `tanada-volume`,
+//! `tanada-io`. Other engines are started as programs, never linked.
 #![forbid(unsafe_code)]
 
 pub mod collation;

@@ -77,6 +77,21 @@ impl From<tanada_query::Error> for Failure {
     }
 }
 
+impl From<tanada_volume::Error> for Failure {
+    fn from(error: tanada_volume::Error) -> Failure {
+        Failure::failed(error)
+    }
+}
+
+impl From<tanada_kv::Error> for Failure {
+    fn from(error: tanada_kv::Error) -> Failure {
+        match error.kind() {
+            tanada_kv::ErrorKind::InvalidInput => Failure::usage(error),
+            _ => Failure::failed(error),
+        }
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         Failure::output(&error)

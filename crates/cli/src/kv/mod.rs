@@ -290,12 +290,3 @@ async fn closing<T>(database: &Database, outcome: Outcome<T>) -> Outcome<T> {
     }
     Ok(done)
 }
-
-impl From<tanada_kv::Error> for Failure {
-    fn from(error: tanada_kv::Error) -> Failure {
-        match error.kind() {
-            ErrorKind::InvalidInput => Failure::usage(error),
-            _ => Failure::failed(error),
-        }
-    }
-}

@@ -167,9 +167,3 @@ impl Machine {
         Ok(done)
     }
 }
-
-impl From<tanada_volume::Error> for Failure {
-    fn from(error: tanada_volume::Error) -> Failure {
-        Failure::failed(error)
-    }
-}

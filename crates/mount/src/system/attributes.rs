@@ -1,6 +1,6 @@
 //! What `stat`, `chmod`, `statfs` and extended attributes see.
 
-use tanada_volume::FileAttributes;
+use tanada_volume::{Budget, FileAttributes, Object, Relocation};
 
 use super::{Content, Errno, FileSystem, Ino, Kind, Result};
 use crate::extended;
@@ -133,11 +133,11 @@ impl FileSystem {
         extended::get(&self.said(ino)?, name)
     }
 
-    /// Sets an extended attribute, or removes it.
+    /// Sets an extended attribute, or removes it. A file that is pinned is in its class when this returns.
     ///
     /// # Errors
-    /// `EINVAL` for a value that makes no sense, `ENOENT` for a class that is not there, `ENOKEY`, `EOPNOTSUPP` for
-    /// names that are not ours, `EROFS`.
+    /// `EINVAL` for a value that makes no sense, `ENOENT` for a class that is not there, `ENOSPC` for one that has no
+    /// room for what is pinned to it, `ENOKEY`, `EOPNOTSUPP` for names that are not ours, `EROFS`.
     pub async fn set_extended(&self, ino: Ino, name: &str, value: Option<&[u8]>) -> Result<()> {
         self.check_writable()?;
         let changed = extended::with(&self.said(ino)?, name, value)?;
@@ -157,9 +157,31 @@ impl FileSystem {
             }
         };
         match object {
-            Some(object) => Ok(object.alter(&changed).await?),
+            Some(object) => self.alter(&object, &changed).await,
             None => Ok(()),
         }
+    }
+
+    /// Gives an object other attributes; where it is pinned now, its chunks are moved, or all stays as it was.
+    async fn alter(&self, object: &Object, changed: &tanada_volume::Attributes) -> Result<()> {
+        let before = object.attributes();
+        object.alter(changed).await?;
+        let Some(class) = changed.pin.as_deref().filter(|class| before.pin.as_deref() != Some(*class)) else {
+            return Ok(());
+        };
+        let relocation = Relocation {
+            budget: Budget::default(),
+            who: "the user".to_owned(),
+            why: "pinned by an attribute of the file".to_owned(),
+            gain_s: 0.0,
+            progress: None,
+        };
+        let chunks = object.size_bytes().div_ceil(self.volume.chunk_bytes());
+        if let Err(error) = object.move_to(0..chunks, class, &relocation).await {
+            object.alter(&before).await?;
+            return Err(error.into());
+        }
+        Ok(())
     }
 
     /// What is said about an object, or by a folder about new ones.

@@ -71,6 +71,20 @@ impl Mount {
         self.folder.path().join("mount")
     }
 
+    /// The classes that chunks of a file have their homes in.
+    fn classes_of(&self, name: &str) -> Vec<String> {
+        let (_, directory) = self.served.as_ref().unwrap();
+        let volume = directory.volume();
+        let object = volume.open_object(name).unwrap();
+        let homes = object.chunks(0..u64::MAX).into_iter().filter_map(|chunk| chunk.home);
+        let mut numbers: Vec<u8> = homes.map(|home| home.class).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let name =
+            |number: &u8| volume.classes().into_iter().find(|class| class.number == *number).unwrap().name;
+        numbers.iter().map(name).collect()
+    }
+
     /// Unmounts it, closes the volume, and mounts it again.
     fn again(&mut self) {
         self.end();

@@ -230,6 +230,31 @@ fn extended_attributes_set_compression_and_classes_and_are_inherited() {
     assert_eq!(fs::read(&path).unwrap(), vec![b'x'; 1 << 20]);
 }
 
+/// The attribute was kept, and the chunks stayed where they were.
+#[test]
+fn a_file_that_is_pinned_moves_to_its_class() {
+    let Some(mount) = Mount::new() else { return };
+    let path = mount.root().join("file");
+    fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
+    File::open(&path).unwrap().sync_all().unwrap();
+    let pin = |class: &str| setxattr(&path, "user.tanada.pin", class.as_bytes(), XattrFlags::empty());
+    for class in ["fast", "slow", "fast"] {
+        pin(class).unwrap();
+        assert_eq!(mount.classes_of("file"), [class]);
+    }
+    assert_eq!(fs::read(&path).unwrap(), vec![b'x'; 3 << 20]);
+    // More than the other class has left: the pin stays as it was.
+    let large = mount.root().join("large");
+    fs::write(&large, vec![b'y'; 150 << 20]).unwrap();
+    let other = mount.root().join("other");
+    setxattr(&large, "user.tanada.pin", b"slow", XattrFlags::empty()).unwrap();
+    fs::write(&other, vec![b'z'; 150 << 20]).unwrap();
+    let full = setxattr(&other, "user.tanada.pin", b"slow", XattrFlags::empty());
+    assert_eq!(full.unwrap_err(), Errno::NOSPC);
+    assert_eq!(getxattr(&other, "user.tanada.pin", &mut [0; 64]).unwrap_err(), Errno::NODATA);
+    assert_eq!(fs::read(&other).unwrap(), vec![b'z'; 150 << 20]);
+}
+
 #[test]
 fn locks_keep_others_out() {
     let Some(mount) = Mount::new() else { return };
