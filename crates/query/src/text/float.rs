@@ -1,13 +1,39 @@
 //! Floating-point numbers as MySQL prints them.
 //!
-//! DOUBLE: the shortest digits that read back the same. FLOAT: at most six significant digits. Either is written
-//! without an exponent while its decimal point lies at most 15 places right and 14 places left of the first digit, else
-//! as `1.7e308` (no plus sign, no padding).
+//! DOUBLE: the shortest digits that read back the same; of two that are as near the even one. FLOAT: at most six
+//! significant digits. Either is written without an exponent while its decimal point lies at most 15 places right and
+//! 14 places left of the first digit, or has digits behind it, else as `1.7e308` (no plus sign, no padding).
+
+/// Fewest letters of a mantissa of which there are two that are as near.
+const MIN_TIE_DIGITS: usize = 16;
+/// Digits of a double behind its shortest ones that are looked at.
+const EXACT_DIGITS: usize = 40;
 
 /// A DOUBLE.
 pub fn double_text(number: f64) -> String {
     // Rust's exponent form has the shortest digits that read back the same.
-    spell(number, &format!("{number:e}"))
+    let shortest = format!("{number:e}");
+    match even_digits(number, &shortest) {
+        Some(even) => spell(number, &even),
+        None => spell(number, &shortest),
+    }
+}
+
+/// The digits of a number that lies in the middle of two shortest ones, of which `shortest` is the upper, odd one.
+fn even_digits(number: f64, shortest: &str) -> Option<String> {
+    let (mantissa, exponent) = shortest.split_once('e')?;
+    let last = mantissa.as_bytes().last().copied()?;
+    // Fewer digits say the number itself, or have no neighbour that reads back the same.
+    if mantissa.len() < MIN_TIE_DIGITS || last % 2 == 0 {
+        return None;
+    }
+    let places = mantissa.split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let exact = format!("{number:.*e}", places + EXACT_DIGITS);
+    let rest = exact.split_once('e')?.0.get(mantissa.len()..)?;
+    let lower = format!("{}{}e{exponent}", &mantissa[..mantissa.len() - 1], char::from(last - 1));
+    let is_between = rest.strip_prefix('5').is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'));
+    (is_between && exact.starts_with(&lower[..mantissa.len()]) && lower.parse() == Ok(number))
+        .then_some(lower)
 }
 
 /// A DOUBLE with a fixed number of digits after the point.
@@ -44,7 +70,8 @@ fn spell(number: f64, scientific: &str) -> String {
     let sign = if number < 0.0 { "-" } else { "" };
     // The value is 0.digits times ten to the power of `point`.
     let point = exponent + 1;
-    if !(-14..=15).contains(&point) {
+    let is_whole = usize::try_from(point).is_ok_and(|point| digits.len() <= point);
+    if point < -14 || point > 15 && is_whole {
         let (first, rest) = digits.split_at(1);
         let dot = if rest.is_empty() { "" } else { "." };
         return format!("{sign}{first}{dot}{rest}e{exponent}");
@@ -78,6 +105,11 @@ mod tests {
             (1e-16, "1e-16"),
             (0.1 + 0.2, "0.30000000000000004"),
             (100.0, "100"),
+            (1e14 + 0.125, "100000000000000.12"),
+            (-1e14 - 0.125, "-100000000000000.12"),
+            (1e15 + 0.5, "1000000000000000.5"),
+            (1_125_899_906_842_624.5, "1125899906842624.5"),
+            (4_503_599_627_370_498.0, "4.503599627370498e15"),
         ];
         for (number, text) in cases {
             assert_eq!(double_text(number), text);
