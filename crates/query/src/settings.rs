@@ -8,15 +8,6 @@ use tanada_base::ByteSize;
 use tanada_innodb::schema::Server;
 use tanada_placement::POLICIES;
 
-/// Whose rules scalar expressions of a query follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expressions {
-    /// The engine's, with those functions of MySQL that are respelled for it.
-    Engine,
-    /// The server's (see `tanada.server`), or an error; decision 18 lists what still differs.
-    Server,
-}
-
 /// In which order operators finish their I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Execution {
@@ -66,9 +57,6 @@ pub struct TanadaOptions {
     /// `server`: `mysql` (default) or `mariadb`, whose rules expressions follow. The first mount sets it to the server
     /// that wrote the files, unless it was set before.
     pub server: Server,
-    /// `expressions`: `engine` (default) or `server`, whose rules scalar expressions follow. With `server` an
-    /// expression is computed as the server computes it, or refused.
-    pub expressions: Expressions,
     /// `group_concat_max_len`: most bytes of a result of GROUP_CONCAT; 0 (default) is the server's default, 1,024 of
     /// MySQL and 1 MiB of MariaDB.
     pub group_concat_max_len: usize,
@@ -98,7 +86,6 @@ impl Default for TanadaOptions {
             placement: "benefit".to_string(),
             placement_bytes_per_second: 0,
             server: Server::MySql,
-            expressions: Expressions::Server,
             group_concat_max_len: 0,
         }
     }
@@ -150,10 +137,6 @@ impl ExtensionOptions for TanadaOptions {
             }
             "server" => {
                 self.server = one_of(key, value, &[("mysql", Server::MySql), ("mariadb", Server::MariaDb)])?;
-            }
-            "expressions" => {
-                self.expressions =
-                    one_of(key, value, &[("engine", Expressions::Engine), ("server", Expressions::Server)])?;
             }
             "group_concat_max_len" => {
                 self.group_concat_max_len = bounded(key, value, 0, 1 << 40)?;
@@ -215,15 +198,6 @@ impl ExtensionOptions for TanadaOptions {
                 "server",
                 server_name(self.server).to_owned(),
                 "mysql or mariadb: whose rules expressions follow; set by the first mount",
-            ),
-            entry(
-                "expressions",
-                match self.expressions {
-                    Expressions::Engine => "engine",
-                    Expressions::Server => "server",
-                }
-                .to_owned(),
-                "engine (default) or server: whose rules scalar expressions follow",
             ),
             entry(
                 "group_concat_max_len",
@@ -332,7 +306,6 @@ mod tests {
             ("tanada.placement", "benefit"),
             ("tanada.placement_bytes_per_second", "0"),
             ("tanada.server", "mysql"),
-            ("tanada.expressions", "server"),
             ("tanada.group_concat_max_len", "0"),
         ];
         assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));
@@ -348,7 +321,6 @@ mod tests {
             ("index_scan", "always"),
             ("skip_damaged", "true"),
             ("server", "mariadb"),
-            ("expressions", "server"),
         ] {
             options.set(key, value).unwrap();
             let entry =

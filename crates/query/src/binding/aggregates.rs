@@ -5,10 +5,12 @@
 //! 2. MariaDB's STD, VARIANCE, PERCENT_RANK and CUME_DIST show a fixed number of digits.
 //! 3. MariaDB's SUM, MIN and MAX of quotients have all digits that these carry on; what is shown is rounded above.
 //! 4. GROUP_CONCAT is cut at `group_concat_max_len`; JSON_ARRAYAGG and JSON_OBJECTAGG spell values as the server does.
-//! 5. Aggregates that depend on the order of rows and have none read one table in the order of its primary key.
+//! 5. MIN, FIRST_VALUE, LAG and their like keep the fraction of times, BIT, and the digits of DOUBLE(m, d); SUM and AVG
+//!    keep the latter.
+//! 6. Aggregates that depend on the order of rows and have none read one table in the order of its primary key.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, FieldRef};
@@ -27,12 +29,11 @@ use datafusion::logical_expr::{
 use tanada_innodb::schema::Server;
 
 use super::bound::BoundCall;
-use super::field::metadata_of;
+use super::field::{kind_of, metadata_of};
 use super::statement::StatementRules;
 use crate::catalog::InnodbTable;
 use crate::expression::{Kind, Zone};
 use crate::functions::{self, numbers};
-use crate::relation::types::MYSQL_TYPE;
 use crate::settings::TanadaOptions;
 
 /// Digits that MariaDB shows more than the argument has.
@@ -49,50 +50,58 @@ pub(super) fn of_server(node: LogicalPlan, config: &ConfigOptions) -> Result<Tra
         _ => return Ok(Transformed::no(node)),
     };
     let options = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
+    let is_single = carries;
     let schema = merge_schema(&node.inputs());
     let order = node.inputs().first().map_or_else(Vec::new, |input| reading_order(input));
     let names = NamePreserver::new(&node);
-    let sums = RefCell::default();
+    let types = RefCell::default();
     let statement = config.extensions.get::<StatementRules>();
     let has_zone = statement.is_some_and(|of| of.rules.zone != Zone::UTC);
-    let variant = Variant { options: &options, schema: &schema, order, sums, has_zone };
+    let variant = Variant { options: &options, schema: &schema, order, types, has_zone };
     let rewritten = node.map_expressions(|expression| {
         let name = names.save(&expression);
+        variant.keep_type(&expression, is_single);
         let expression = if carries { variant.with_all_digits(expression) } else { expression };
         let rewritten = expression.transform_up(|inner| variant.of(inner))?;
         Ok(rewritten.update_data(|expression| name.restore(expression)))
     })?;
-    let sums = variant.sums.into_inner();
-    rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(|plan| with_types(plan, &sums))
+    let types = variant.types.into_inner();
+    rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(|plan| with_types(plan, &types))
 }
 
 struct Variant<'a> {
     options: &'a TanadaOptions,
     schema: &'a DFSchema,
     order: Vec<SortExpr>,
-    /// Names of sums with more digits after the point than they show, and how many they show.
-    sums: RefCell<BTreeMap<String, u8>>,
+    /// Types of results by their names, which the engine's say too little of.
+    types: RefCell<BTreeMap<String, HashMap<String, String>>>,
     /// Whether the session's time zone is another than UTC.
     has_zone: bool,
 }
 
-/// The aggregate with the types of those sums, which say how many of their digits are shown.
-fn with_types(plan: LogicalPlan, sums: &BTreeMap<String, u8>) -> Result<LogicalPlan> {
-    if sums.is_empty() {
+/// The operator with these types of its results, which say how many digits are shown.
+fn with_types(plan: LogicalPlan, types: &BTreeMap<String, HashMap<String, String>>) -> Result<LogicalPlan> {
+    if types.is_empty() {
         return Ok(plan);
     }
     let columns = plan.schema().iter().map(|(qualifier, field)| {
         let column = Expr::Column(Column::from((qualifier, field)));
-        match sums.get(field.name()).filter(|_| qualifier.is_none()) {
-            Some(scale) => {
-                let metadata = FieldMetadata::from(metadata_of(&Kind::Decimal { scale: *scale }));
-                column.alias_with_metadata(field.name(), Some(metadata))
+        match types.get(field.name()).filter(|_| qualifier.is_none()) {
+            Some(metadata) => {
+                column.alias_with_metadata(field.name(), Some(FieldMetadata::from(metadata.clone())))
             }
             None => column,
         }
     });
     let columns: Vec<Expr> = columns.collect();
     LogicalPlanBuilder::from(plan).project(columns)?.build()
+}
+
+fn inner(expression: &Expr) -> &Expr {
+    match expression {
+        Expr::Alias(alias) => inner(&alias.expr),
+        other => other,
+    }
 }
 
 impl Variant<'_> {
@@ -114,6 +123,36 @@ impl Variant<'_> {
         self.options.server == Server::MySql
     }
 
+    /// Notes the type of a result that shows as many digits as its argument does.
+    fn keep_type(&self, expression: &Expr, is_single: bool) {
+        let (name, argument) = match inner(expression) {
+            Expr::AggregateFunction(of) => (of.func.name(), of.params.args.first()),
+            Expr::WindowFunction(of) => (of.fun.name(), of.params.args.first()),
+            _ => return,
+        };
+        let Some(Ok(kind)) = argument.map(|of| self.field(of)).and_then(Result::ok).map(|of| kind_of(&of))
+        else {
+            return;
+        };
+        let is_one_of_its_values = matches!(
+            name,
+            "min" | "max" | "any_value" | "first_value" | "last_value" | "nth_value" | "lag" | "lead"
+        );
+        let kept = match kind {
+            Kind::Time { .. } | Kind::DateTime { .. } | Kind::Timestamp { .. } if is_one_of_its_values => {
+                kind
+            }
+            // Of all rows MariaDB gives a number, of a group the bits.
+            Kind::Bit { .. } if is_one_of_its_values && (self.mysql() || !is_single) => kind,
+            Kind::Double { decimals: Some(_) } if is_one_of_its_values || name == "sum" => kind,
+            Kind::Double { decimals: Some(digits) } if name == "avg" && digits + MORE_DIGITS < 31 => {
+                Kind::Double { decimals: Some(digits + MORE_DIGITS) }
+            }
+            _ => return,
+        };
+        self.types.borrow_mut().insert(expression.schema_name().to_string(), metadata_of(&kept));
+    }
+
     /// A sum of quotients with all of their digits.
     fn with_all_digits(&self, expression: Expr) -> Expr {
         if self.mysql() {
@@ -132,7 +171,8 @@ impl Variant<'_> {
             && let Some((operand, digits)) = BoundCall::carried(of)
         {
             *of = operand;
-            self.sums.borrow_mut().insert(name.to_owned(), digits);
+            let metadata = metadata_of(&Kind::Decimal { scale: digits });
+            self.types.borrow_mut().insert(name.to_owned(), metadata);
         }
         Expr::AggregateFunction(sum)
     }
@@ -155,6 +195,14 @@ impl Variant<'_> {
     fn window(&self, window: &mut WindowFunction) -> Result<()> {
         let params = &mut window.params;
         match &window.fun {
+            WindowFunctionDefinition::AggregateUDF(func)
+                if self.mysql()
+                    && matches!(func.name(), "sum" | "avg")
+                    && self.is_double(&params.args)? =>
+            {
+                let afresh = functions::frame_sum(Arc::clone(func));
+                window.fun = WindowFunctionDefinition::AggregateUDF(afresh);
+            }
             WindowFunctionDefinition::AggregateUDF(func) => {
                 if let Some(func) = self.variant(func, &mut params.args)? {
                     window.fun = WindowFunctionDefinition::AggregateUDF(func);
@@ -208,14 +256,6 @@ impl Variant<'_> {
                 }
                 Ok(None)
             }
-            ("min" | "max", [of]) if self.mysql() => {
-                let field = self.field(of)?;
-                let is_bit = field.metadata().get(MYSQL_TYPE).is_some_and(|name| name.starts_with("bit("));
-                match is_bit {
-                    true => not_impl_err!("MIN and MAX of BIT are not supported; add 0 to the column"),
-                    false => Ok(None),
-                }
-            }
             (functions::JSON_ARRAYAGG | functions::JSON_OBJECTAGG, of) if self.is_shifted(of)? => {
                 not_impl_err!(
                     "{} of TIMESTAMP in another time zone than UTC is not supported",
@@ -234,6 +274,13 @@ impl Variant<'_> {
                 Ok(Some(functions::json_object(self.mysql())))
             }
             _ => Ok(None),
+        }
+    }
+
+    fn is_double(&self, of: &[Expr]) -> Result<bool> {
+        match of {
+            [of] => Ok(self.field(of)?.data_type().is_floating()),
+            _ => Ok(false),
         }
     }
 

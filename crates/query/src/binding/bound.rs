@@ -97,6 +97,35 @@ impl BoundCall {
         Some((ScalarUDF::from(all).call(function.args.clone()), *scale))
     }
 
+    /// A CASE as text, of which each branch has its own digits; `None` if all have those of its type.
+    pub(super) fn with_own_digits(expression: Expr, rules: &Rules) -> Option<Expr> {
+        let Expr::ScalarFunction(function) = &expression else { return None };
+        let bound = BoundCall::of(&expression)?;
+        let (Kind::Decimal { .. }, Node::Case(whens, otherwise)) = (&bound.typed.kind, &bound.typed.node)
+        else {
+            return None;
+        };
+        let has_others = |of: &Typed| match &of.node {
+            Node::Call(_, operands) => operands.iter().any(|operand| operand.kind != bound.typed.kind),
+            _ => false,
+        };
+        let mut branches = whens.iter().map(|(_, result)| result).chain(otherwise.as_deref());
+        if !branches.any(has_others) {
+            return None;
+        }
+        let typed = typed_call("concat", vec![bound.typed.clone()], rules).ok()?;
+        let text = BoundCall {
+            text: format!("{} in its own digits", bound.text),
+            is_condition: false,
+            inputs: bound.inputs,
+            field: Arc::new(field_of(bound.name(), &typed.kind, true)),
+            query: Arc::clone(&bound.query),
+            signature: bound.signature.clone(),
+            typed,
+        };
+        Some(ScalarUDF::from(text).call(function.args.clone()))
+    }
+
     /// The expression over `inputs`.
     pub(super) fn expression(name: &str, typed: Typed, inputs: Inputs, query: &Arc<QueryContext>) -> Expr {
         let is_condition = is_condition(name);

@@ -52,6 +52,7 @@ fn of_arrow(data_type: &DataType) -> Result<Kind, Refusal> {
             collation: None,
             charset: Some("utf8mb4".to_string()),
             strength: IMPLICIT,
+            wide: false,
         }),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
             Kind::Bytes
@@ -150,8 +151,7 @@ mod tests {
 
     #[test]
     fn fields_keep_the_type_of_an_expression() {
-        let collating =
-            Collating { collation: Some("latin1_bin".into()), charset: Some("latin1".into()), strength: 0 };
+        let collating = Collating { strength: 0, ..Collating::named("latin1_bin", 0) };
         for kind in [Kind::Text(collating), Kind::Time { fsp: 3 }, Kind::Decimal { scale: 4 }, Kind::Null] {
             assert_eq!(kind_of(&field_of("c", &kind, true)).unwrap(), kind);
         }

@@ -17,6 +17,7 @@ mod call;
 mod field;
 mod lower;
 mod native;
+mod own_digits;
 mod plans;
 mod rule;
 mod set_operations;
@@ -24,7 +25,6 @@ mod statement;
 mod time_zone;
 mod zero_dates;
 
-pub(crate) use bound::BoundCall;
 pub(crate) use call::ServerCall;
 pub(crate) use field::{KIND, kind_of};
 pub(crate) use lower::lower;

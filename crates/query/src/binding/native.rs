@@ -18,6 +18,8 @@ use crate::relation::types::MYSQL_TYPE;
 use crate::relation::zero_date;
 use crate::session::context::QueryContext;
 
+/// Most digits of a decimal whose whole number a double holds.
+const DOUBLE_DIGITS: u8 = 15;
 /// Most digits of an engine's DECIMAL.
 const MAX_DIGITS: u8 = 38;
 
@@ -34,6 +36,9 @@ pub(super) fn expression(
     }
     // The engine takes TIMESTAMP for what it is in UTC.
     if rules.zone != Zone::UTC && operands.iter().any(|of| matches!(of.kind, Ok(Kind::Timestamp { .. }))) {
+        return Ok(None);
+    }
+    if loses_digits(operands) {
         return Ok(None);
     }
     let with_zeros = with_zero_dates(name, operands, rules);
@@ -79,7 +84,8 @@ pub(super) fn expression(
         ("like", [text, pattern, escape @ ..]) => Ok(like(text, pattern, escape)),
         ("ranking", [_]) if rules.mysql => Ok(Some(expression(0))),
         ("ranking", [_]) => Ok(Some(cast(expression(0), DataType::Int64))),
-        ("case", operands) => Ok(case(operands)),
+        ("case", operands) if rules.mysql && has_other_digits(operands) => Ok(None),
+        ("case" | "case of aggregate", operands) => Ok(case(operands)),
         _ => Ok(None),
     }
 }
@@ -136,6 +142,15 @@ fn is_plain_number(of: &Argument) -> bool {
         Ok(Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { decimals: None } | Kind::Float)
     );
     is_number && !matches!(of.field.data_type(), DataType::Boolean | DataType::Decimal256(..))
+}
+
+/// Whether a decimal meets a double and has more digits than the engine converts without error.
+fn loses_digits(operands: &[Argument]) -> bool {
+    let is_long = |of: &Argument| match of.field.data_type() {
+        DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _) => *digits > DOUBLE_DIGITS,
+        _ => false,
+    };
+    operands.iter().any(|of| of.field.data_type().is_floating()) && operands.iter().any(is_long)
 }
 
 fn is_exact(of: &Argument) -> bool {
@@ -268,6 +283,19 @@ fn case(operands: &[Argument]) -> Option<Expr> {
     };
     let whens = pairs.map(|pair| (Box::new(pair[0].expression.clone()), converted(&pair[1]))).collect();
     Some(Expr::Case(Case { expr: None, when_then_expr: whens, else_expr: otherwise.map(converted) }))
+}
+
+/// Whether the results of a CASE are exact numbers of several scales.
+fn has_other_digits(operands: &[Argument]) -> bool {
+    let pairs = operands.chunks_exact(2);
+    let otherwise = pairs.remainder().first();
+    let mut scales = pairs.map(|pair| &pair[1]).chain(otherwise).filter_map(|result| match &result.kind {
+        Ok(Kind::Decimal { scale }) => Some(*scale),
+        Ok(Kind::Int { .. }) => Some(0),
+        _ => None,
+    });
+    let first = scales.next();
+    scales.any(|scale| Some(scale) != first)
 }
 
 /// The type of the results of a CASE; `None` if the engine has none that prints as the servers' does.

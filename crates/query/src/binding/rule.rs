@@ -20,7 +20,7 @@ use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
 use super::statement::StatementRules;
-use super::{KIND, native, plans, set_operations, time_zone, unsupported, zero_dates};
+use super::{KIND, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates};
 use crate::collation::Texts;
 use crate::expression::{Kind, Node, Refusal, Rules, Typed};
 use crate::rules::is_set_operation;
@@ -44,7 +44,7 @@ impl AnalyzerRule for BindingRule {
         });
         let plan = plans::shown(plan?.data)?;
         match statement {
-            Some(statement) => time_zone::shown(plan, statement),
+            Some(statement) => own_digits::shown(time_zone::shown(plan, statement)?, statement),
             None => Ok(plan),
         }
     }
@@ -187,7 +187,8 @@ fn constant(expression: &Expr, schema: &DFSchema) -> Option<Expr> {
 #[derive(Default)]
 pub(super) struct Inputs {
     pub(super) expressions: Vec<Expr>,
-    /// Texts of the bound expressions that were taken apart.
+    /// What each operand is: a literal, a bound expression that was taken apart, or an input. A function may keep a
+    /// literal (the unit of EXTRACT) where `Debug` does not show it.
     pub(super) parts: Vec<String>,
 }
 
@@ -195,21 +196,26 @@ impl Inputs {
     /// The operand over these inputs; a bound expression in it is taken apart, and evaluated as a part of the whole.
     fn operand(&mut self, argument: Argument, rules: &Rules) -> Result<Typed, Refusal> {
         if let Expr::Literal(value, _) = &argument.expression {
-            return literal(value, argument.kind?)
-                .map_err(|error| Refusal::new(format!("a literal: {error}")));
+            self.parts.push(format!("{value:?}"));
+            let typed = literal(value, argument.kind?)
+                .map_err(|error| Refusal::new(format!("a literal: {error}")))?;
+            // In JSON TRUE is no number.
+            let is_truth = matches!(value, ScalarValue::Boolean(Some(_)));
+            return Ok(if is_truth { Typed::truth(typed) } else { typed });
         }
         if let Expr::ScalarFunction(ScalarFunction { func, args }) = &argument.expression
             && let Some(bound) = func.inner().downcast_ref::<BoundCall>()
         {
             let slots: Vec<usize> =
                 args.iter().take(bound.inputs).map(|input| self.slot(input.clone())).collect();
-            self.parts.push(bound.text.clone());
+            self.parts.push(format!("{} of {slots:?}", bound.text));
             return Ok(moved(bound.typed.clone(), &slots));
         }
         let kind = argument.kind?;
         let is_truth = *argument.field.data_type() == DataType::Boolean
             && !matches!(argument.expression, Expr::Column(_) | Expr::OuterReferenceColumn(..));
         let slot = self.slot(argument.expression);
+        self.parts.push(format!("input {slot}"));
         let typed = input(slot, kind, rules);
         Ok(if is_truth { Typed::truth(typed) } else { typed })
     }

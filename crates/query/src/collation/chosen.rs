@@ -61,6 +61,11 @@ impl Choice {
     }
 }
 
+/// Whether the aggregate of this name shows one of several equal texts.
+pub(crate) fn shows_one_text(name: &str) -> bool {
+    matches!(name, "first_text" | "least_text" | "greatest_text" | "last_greatest_text")
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Chosen {
     choice: Choice,

@@ -22,11 +22,11 @@ mod index;
 mod like;
 mod operators;
 mod rule;
-mod search;
 mod sliding;
 mod sort_key;
 
 pub use chosen::aggregates;
+pub(crate) use chosen::shows_one_text;
 pub(crate) use comparing::{Texts, collation_of};
 pub use rule::CollationRule;
 pub(crate) use sort_key::{NAME as SORT_KEY, keyed_column, keyed_text};

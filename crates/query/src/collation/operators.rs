@@ -2,26 +2,20 @@
 
 use datafusion::arrow::datatypes::{DataType, Fields};
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, DataFusionError, Result, ScalarValue};
+use datafusion::common::{Column, Result, ScalarValue};
 use datafusion::functions::expr_fn::coalesce;
 use datafusion::logical_expr::expr::{
-    AggregateFunction, AggregateFunctionParams, Case, InList, InSubquery, Like, ScalarFunction,
-    SetComparison, Sort,
+    AggregateFunction, AggregateFunctionParams, Case, InList, InSubquery, Like, SetComparison, Sort,
 };
 use datafusion::logical_expr::{
     Between, BinaryExpr, Expr, ExprSchemable, LogicalPlanBuilder, Operator, Subquery, WindowFrame,
-    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, binary_expr, cast, lit, when,
+    WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition, binary_expr, cast, lit,
 };
-
-use datafusion::logical_expr::utils::conjunction;
-use tanada_innodb::schema::Server;
 
 use super::chosen::Choice;
 use super::comparing::{Comparing, Scope, columns_of, is_text, refused};
-use super::search::{self, Search};
 use super::{choice, like, sort_key};
-use crate::binding::BoundCall;
-use crate::expression::{Collating, IMPLICIT, NUMERIC, Refusal};
+use crate::expression::{Collating, NUMERIC, Refusal};
 use crate::functions::{GROUP_CONCAT, JSON_ARRAYAGG};
 
 /// Name of the column of keys in a subquery.
@@ -57,7 +51,6 @@ impl Scope {
             Expr::Like(like) => self.like(like),
             Expr::Case(case) if case.expr.is_some() => self.case(case),
             Expr::InSubquery(within) => self.in_subquery(within),
-            Expr::ScalarFunction(function) => self.function(function),
             Expr::AggregateFunction(aggregate) => self.aggregate(aggregate),
             Expr::WindowFunction(mut window) => {
                 let params = &mut window.params;
@@ -321,84 +314,6 @@ impl Scope {
         let keys =
             LogicalPlanBuilder::from(plan.as_ref().clone()).project([inner.alias(KEY_COLUMN)])?.build()?;
         Ok(Some((key, Subquery { subquery: keys.into(), ..subquery.clone() })))
-    }
-
-    /// The engine's functions that compare texts do so by bytes.
-    fn function(&self, function: ScalarFunction) -> Result<Transformed<Expr>> {
-        // The server's own compare by collation.
-        if function.func.inner().downcast_ref::<BoundCall>().is_some() {
-            return Ok(Transformed::no(Expr::ScalarFunction(function)));
-        }
-        if function.name() == "nullif"
-            && let [left, right] = function.args.as_slice()
-        {
-            return Ok(match self.keys([left, right], "nullif")? {
-                Some([left_key, right_key]) => {
-                    let null = Expr::Literal(ScalarValue::try_from(left.get_type(&self.schema)?)?, None);
-                    let equal = binary_expr(left_key, Operator::Eq, right_key);
-                    Transformed::yes(when(equal, null).otherwise(left.clone())?)
-                }
-                None => Transformed::no(Expr::ScalarFunction(function)),
-            });
-        }
-        let found = match (function.name(), function.args.as_slice()) {
-            ("greatest" | "least", operands) => self.extreme_of(operands, function.name() == "greatest")?,
-            ("strpos" | "instr", [text, part]) => self.search(Search::Position, text, part)?,
-            ("find_in_set", [element, list]) => self.search(Search::Element, list, element)?,
-            _ => None,
-        };
-        Ok(match found {
-            Some(found) => Transformed::yes(found),
-            None => Transformed::no(Expr::ScalarFunction(function)),
-        })
-    }
-
-    /// GREATEST or LEAST of texts, none of which is NULL: the first whose key is not exceeded by those after it.
-    fn extreme_of(&self, operands: &[Expr], greatest: bool) -> Result<Option<Expr>> {
-        let operation = if greatest { "greatest" } else { "least" };
-        let operands: Vec<&Expr> = operands.iter().filter(|operand| !is_null(operand)).collect();
-        let Some(keys) = self.keys_of(&operands, operation)? else { return Ok(None) };
-        let (Some(last), Some(_)) = (operands.last(), operands.get(1)) else { return Ok(None) };
-        // Of equal texts MySQL's GREATEST takes the last.
-        let op = match (greatest, self.server) {
-            (true, Server::MySql) => Operator::Gt,
-            (true, Server::MariaDb) => Operator::GtEq,
-            (false, _) => Operator::LtEq,
-        };
-        let mut whens = Vec::new();
-        for (at, operand) in operands.iter().enumerate().take(operands.len() - 1) {
-            let others = keys.iter().skip(at + 1).cloned();
-            let holds = conjunction(others.map(|other| binary_expr(keys[at].clone(), op, other)));
-            whens.extend(holds.map(|holds| (Box::new(holds), Box::new((*operand).clone()))));
-        }
-        let otherwise = Some(Box::new((*last).clone()));
-        Ok(Some(Expr::Case(Case { expr: None, when_then_expr: whens, else_expr: otherwise })))
-    }
-
-    /// A text that is looked for in another; `None` if they are bytes.
-    fn search(&self, search: Search, text: &Expr, part: &Expr) -> Result<Option<Expr>> {
-        let own = |expression: &Expr| -> Result<Option<Collating>> {
-            Ok(match self.comparing(expression)? {
-                Comparing::As(own) => Some(own),
-                Comparing::Choice(own) => Some(Collating { strength: IMPLICIT, ..own.collating }),
-                Comparing::Plainly => None,
-                Comparing::Unknown => return Err(refused(unknown(expression))),
-            })
-        };
-        let collating = match (own(text)?, own(part)?) {
-            (Some(text), Some(part)) => match (search, self.server) {
-                // MySQL searches by the collation of the text that is searched, whatever the other one's is.
-                (Search::Position, Server::MySql) => text,
-                _ => text.compared(&part, search.name()).map_err(refused)?,
-            },
-            (Some(own), None) | (None, Some(own)) => own,
-            (None, None) => return Ok(None),
-        };
-        let is_binary = |of: &Expr| Ok::<_, DataFusionError>(of.get_type(&self.schema)?.is_binary());
-        if is_binary(text)? || is_binary(part)? {
-            return Ok(None);
-        }
-        Ok(Some(search::call(search, collating, self.server, text.clone(), part.clone())))
     }
 
     fn aggregate(&self, mut aggregate: AggregateFunction) -> Result<Transformed<Expr>> {

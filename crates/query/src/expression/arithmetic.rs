@@ -275,6 +275,19 @@ pub(super) fn bits_of(value: &Datum, kind: &Kind, mysql: bool) -> Result<Option<
     })
 }
 
+/// Refuses a double out of the range of 64 bits, of which MySQL says one thing if it is constant and another if not.
+pub(super) fn check_range(value: &Datum, is_refused: bool) -> Result<(), Refusal> {
+    let is_outside = match value {
+        Datum::Double(number) => number.abs() >= 9_223_372_036_854_775_808.0,
+        Datum::Float(number) => number.abs() >= 9_223_372_036_854_775_808.0,
+        _ => false,
+    };
+    match is_outside && is_refused {
+        true => Err(Refusal::new("a DOUBLE out of the range of BIGINT as bits")),
+        false => Ok(()),
+    }
+}
+
 /// `|`, `&`, `^`, `<<`, `>>`, `~`: of 64 bits.
 pub(super) fn bits(operator: &str, operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
@@ -282,10 +295,12 @@ pub(super) fn bits(operator: &str, operands: Vec<Typed>, mysql: bool) -> Result<
     if mysql && kinds.iter().all(|kind| matches!(kind, Kind::Bytes | Kind::Null)) {
         return Err(Refusal::new("the bits of bytes"));
     }
+    let is_constant: Vec<bool> = operands.iter().map(Typed::is_constant).collect();
     let (operator, shifts) = (operator.to_string(), matches!(operator, "<<" | ">>"));
     let compute = move |values: &[Datum]| {
         let mut bits = Vec::with_capacity(2);
         for (at, (value, kind)) in values.iter().zip(&kinds).enumerate() {
+            check_range(value, mysql && !is_constant[at])?;
             // How far is shifted is an integer of another rule, of which MariaDB takes 32 bits.
             let number = match at == 1 && shifts {
                 true => value.whole(kind)?.map(|count| count as u64),

@@ -12,7 +12,35 @@ use super::{Kind, Refusal, Rules, arithmetic, cast, dates, plan};
 ///
 /// # Errors
 /// If it is not computed exactly here.
-pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+pub(crate) fn call(name: &str, operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let is_wide = !rules.mysql && is_wide(name, &operands);
+    let mut typed = planned(name, operands, rules)?;
+    if let Kind::Text(own) = &mut typed.kind {
+        own.wide = is_wide;
+    }
+    Ok(typed)
+}
+
+/// Functions whose results MariaDB takes for texts of any letters, though they have ASCII alone.
+const OF_ANY_LETTERS: [&str; 11] =
+    ["md5", "sha", "sha1", "sha2", "bin", "oct", "conv", "format", "inet_ntoa", "json_type", "json_quote"];
+
+/// Functions whose results are ASCII whatever their operands are.
+const OF_ASCII: [&str; 4] = ["hex", "to_base64", "date_format", "time_format"];
+
+/// Whether MariaDB does not know that a text is ASCII, nor what it is before there are rows.
+fn is_wide(name: &str, operands: &[Typed]) -> bool {
+    let has_any_letters = |of: &Typed| match (&of.kind, of.literal()) {
+        (_, Some(Datum::Text(text))) => !text.is_ascii(),
+        (Kind::Text(own), _) => own.wide,
+        _ => false,
+    };
+    !operands.iter().all(Typed::is_constant)
+        && (OF_ANY_LETTERS.contains(&name)
+            || !OF_ASCII.contains(&name) && !name.contains(':') && operands.iter().any(has_any_letters))
+}
+
+fn planned(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
     if let Some((of, rest)) = name.split_once(':') {
         return match (of, operands.as_slice()) {
             ("cast", [_]) => cast::cast(operands.remove(0), &cast_type(rest)?, rules),
@@ -45,7 +73,7 @@ pub(crate) fn call(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Resul
             let (right, left) = (operands.remove(1), operands.remove(0));
             Ok(arithmetic::logic("xor", left, right))
         }
-        ("case", [_, _, ..]) => case(operands, rules),
+        ("case" | "case of aggregate", [_, _, ..]) => case(operands, rules),
         _ => plan::called(name, operands, rules),
     }
 }

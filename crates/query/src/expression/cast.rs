@@ -151,7 +151,7 @@ fn to_text(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<Typed, Re
     let target = match (charset, rules.connection()) {
         (Some(charset), Some(_)) => Collating::of_charset(&charset, rules.server(), IMPLICIT),
         (None, Some(connection)) => Collating { strength: IMPLICIT, ..connection },
-        (charset, None) => Collating { collation: None, charset, strength: IMPLICIT },
+        (charset, None) => Collating { collation: None, charset, strength: IMPLICIT, wide: false },
     };
     let kind = Kind::Text(target.clone());
     let binary = from.is_binary();

@@ -32,6 +32,10 @@ pub(crate) struct Collating {
     pub charset: Option<String>,
     /// The coercibility.
     pub strength: u8,
+    /// Whether it may have other letters than ASCII and is no constant, by MariaDB's knowledge: such a text is not
+    /// brought into the narrower character set of a stronger one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wide: bool,
 }
 
 /// Coercibility with COLLATE.
@@ -48,7 +52,7 @@ pub(crate) const NUMERIC: u8 = 5;
 impl Collating {
     /// Of a literal of an unknown connection.
     pub(crate) fn literal(charset: Option<String>) -> Collating {
-        Collating { collation: None, charset, strength: COERCIBLE }
+        Collating { collation: None, charset, strength: COERCIBLE, wide: false }
     }
 
     /// Of a literal of a query.
@@ -62,20 +66,25 @@ impl Collating {
 
     /// Of the text of a number or date.
     pub(crate) fn number() -> Collating {
-        Collating { collation: None, charset: None, strength: NUMERIC }
+        Collating { collation: None, charset: None, strength: NUMERIC, wide: false }
     }
 
     /// Of the collation `name`.
     pub(crate) fn named(name: &str, strength: u8) -> Collating {
         let charset = name.split_once('_').map_or(name, |(charset, _)| charset);
-        Collating { collation: Some(name.to_string()), charset: Some(charset.to_string()), strength }
+        Collating {
+            collation: Some(name.to_string()),
+            charset: Some(charset.to_string()),
+            strength,
+            wide: false,
+        }
     }
 
     /// Of the default collation of a character set on `server`; not known if there is none.
     pub(crate) fn of_charset(charset: &str, server: Server, strength: u8) -> Collating {
         match tanada_innodb::Collation::default_of(charset, server) {
             Some(collation) => Collating { strength, ..Collating::column(&collation.name, server) },
-            None => Collating { collation: None, charset: Some(charset.to_string()), strength },
+            None => Collating { collation: None, charset: Some(charset.to_string()), strength, wide: false },
         }
     }
 
@@ -100,7 +109,7 @@ impl Collating {
     pub(crate) fn merged(&self, other: &Collating) -> Collating {
         let (strong, weak) = if other.strength < self.strength { (other, self) } else { (self, other) };
         if strong.strength < weak.strength {
-            let narrow = strong.is_narrower_than(weak) && weak.strength <= IMPLICIT;
+            let narrow = strong.is_narrower_than(weak) && (weak.strength <= IMPLICIT || weak.wide);
             return if narrow { Collating::without_any() } else { strong.clone() };
         }
         match (strong.collation == weak.collation, &strong.charset, &weak.charset) {
@@ -115,6 +124,7 @@ impl Collating {
                 collation: None,
                 charset: strong.charset.clone().filter(|_| strong.charset == weak.charset),
                 strength: strong.strength,
+                wide: false,
             },
             (_, Some(own), Some(others)) if own != others => {
                 match (weak.is_narrower_than(strong), strong.is_narrower_than(weak)) {
@@ -169,7 +179,7 @@ impl Collating {
     }
 
     fn without_any() -> Collating {
-        Collating { collation: None, charset: None, strength: NONE }
+        Collating { collation: None, charset: None, strength: NONE, wide: false }
     }
 
     /// Whether the other's character set has all characters of this one, and more.

@@ -103,7 +103,7 @@ impl Kind {
             ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => Kind::Bytes,
             ColumnType::Json => Kind::Json,
             ColumnType::Enum { elements } | ColumnType::Set { elements } => Kind::Choice(Choice {
-                collating: Collating { collation: None, charset: None, strength: IMPLICIT },
+                collating: Collating { collation: None, charset: None, strength: IMPLICIT, wide: false },
                 elements: elements.clone(),
                 is_set: matches!(column_type, ColumnType::Set { .. }),
             }),

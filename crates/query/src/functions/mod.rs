@@ -1,23 +1,16 @@
-//! What MySQL users expect in expressions and DataFusion lacks or does otherwise: `hex`, `if`, `length` in bytes,
-//! integers that do not wrap around, division, dates and times as strings.
+//! What the servers' expressions need of the engine: integers that do not wrap around, division, numbers of other
+//! values, dates compared with texts, aggregates.
 
 mod aggregates;
 mod arithmetic;
-mod clock;
-mod conditional;
 mod division;
 mod floating;
-mod hex;
 mod json_values;
-mod length;
-mod negative;
 pub mod numbers;
 mod quotient;
-mod signed;
 mod simple;
 mod stored_order;
 mod temporal;
-mod text;
 
 use std::sync::Arc;
 
@@ -25,32 +18,19 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::logical_expr::planner::ExprPlanner;
 
 pub use aggregates::{
-    GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG, aggregates, fixed_deviation, fixed_window, group_concat,
-    json_array, json_object,
+    GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG, aggregates, fixed_deviation, fixed_window, frame_sum,
+    group_concat, json_array, json_object,
 };
 pub use arithmetic::IntegerPlanner;
 pub use division::DivisionPlanner;
 pub use floating::FloatPlanner;
 pub use json_values::quoted as quoted_json;
-pub use negative::NAME as NEGATIVE;
-pub use signed::{SIGNED, UNSIGNED};
 pub use stored_order::StoredOrderRule;
 pub use temporal::{TemporalPlanner, TemporalRule};
-pub use text::{SUBSTRING, TEXT};
 
 /// Functions to register, instead of others of the same name.
 pub fn functions() -> Vec<Arc<ScalarUDF>> {
-    let mut functions = vec![
-        ScalarUDF::from(hex::Hex::default()),
-        ScalarUDF::from(conditional::If::default()),
-        ScalarUDF::from(length::Length::default()),
-        negative::function(),
-        quotient::function(),
-    ];
-    functions.push(stored_order::key_function());
-    functions.extend(signed::functions());
-    functions.extend(clock::functions());
-    functions.extend(text::functions());
+    let mut functions = vec![quotient::function(), stored_order::key_function()];
     functions.extend(numbers::functions());
     functions.extend(json_values::functions());
     functions.push(numbers::unsigned_zero());

@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::{
     DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Int64Type,
     TimeUnit,
 };
-use datafusion::common::{Result, exec_err, plan_err};
+use datafusion::common::{Result, exec_err, not_impl_err, plan_err};
 use datafusion::logical_expr::ScalarUDF;
 
 use super::simple::Simple;
@@ -269,11 +269,11 @@ fn bits(array: &ArrayRef) -> Result<ArrayRef> {
         _ => {
             let numbers = cast(array, &DataType::Float64)?;
             let words = numbers.as_primitive::<Float64Type>().iter();
-            Arc::new(
-                words
-                    .map(|number| number.map(|number| word_of(number.round_ties_even() as i128)))
-                    .collect::<UInt64Array>(),
-            )
+            let word = |number: f64| match number.abs() < 9_223_372_036_854_775_808.0 {
+                true => Ok(word_of(number.round_ties_even() as i128)),
+                false => not_impl_err!("a DOUBLE out of the range of BIGINT as bits"),
+            };
+            Arc::new(words.map(|number| number.map(word).transpose()).collect::<Result<UInt64Array>>()?)
         }
     })
 }

@@ -52,6 +52,11 @@ struct Execution {
 }
 
 impl RelationScanExec {
+    /// Leaf pages of the table, by its statistics.
+    pub(crate) fn table_pages(&self) -> u64 {
+        self.relation.statistics().indexes.first().map_or(0, |index| index.leaf_pages)
+    }
+
     /// A scan of `projection` by the chosen path, in `partitions` partitions. `filters` are over the relation's schema.
     pub fn new(
         relation: Arc<InnodbRelation>,

@@ -150,7 +150,7 @@ enum Work {
 async fn drive(shared: &Arc<Shared>) -> Result<()> {
     let work = Arc::new(Timed::new(plan(shared), &shared.task.compute).await?);
     shared.task.advance.begin(work.pieces());
-    let in_order = shared.task.query.in_order();
+    let in_order = shared.task.query.keeps_order();
     let executors = shared.task.query.executors();
     let workers = if in_order { 1 } else { executors.threads().min(work.pieces()).max(1) };
     let handles: Vec<_> = (0..workers)
@@ -222,7 +222,7 @@ impl Work {
 
 /// All readers of one executor.
 async fn worker(shared: &Shared, work: &Work) -> Result<()> {
-    let in_order = shared.task.query.in_order();
+    let in_order = shared.task.query.keeps_order();
     let readers = match work {
         _ if in_order => 1,
         Work::Scan { .. } => RUNS_IN_HAND,
@@ -315,7 +315,7 @@ impl Shared {
 
     /// Runs look-ups, a window of them at once. False: enough, stop.
     async fn all<F: Future<Output = Result<bool>>>(&self, lookups: impl Iterator<Item = F>) -> Result<bool> {
-        let window = if self.task.query.in_order() { 1 } else { FETCHES_IN_HAND };
+        let window = if self.task.query.keeps_order() { 1 } else { FETCHES_IN_HAND };
         let mut results = futures::stream::iter(lookups).buffer_unordered(window);
         while let Some(more) = results.next().await {
             if !more? {

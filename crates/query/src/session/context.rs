@@ -28,6 +28,7 @@ pub struct QueryContext {
     losses: Option<Arc<Losses>>,
     lookup_budget: Arc<LookupBudget>,
     orders_dates: AtomicBool,
+    keeps_order: AtomicBool,
 }
 
 impl QueryContext {
@@ -57,6 +58,7 @@ impl QueryContext {
             losses,
             lookup_budget,
             orders_dates: AtomicBool::new(false),
+            keeps_order: AtomicBool::new(false),
         })
     }
 
@@ -108,6 +110,16 @@ impl QueryContext {
     /// Notes that the query puts dates in order, so that those which no calendar has are refused.
     pub(crate) fn order_dates(&self) {
         self.orders_dates.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets scans give rows in the order of the index that they read.
+    pub(crate) fn keep_order(&self) {
+        self.keeps_order.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether scans give rows in the order of the index that they read.
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.in_order() || self.keeps_order.load(Ordering::Relaxed)
     }
 
     /// Whether the query puts dates in order.

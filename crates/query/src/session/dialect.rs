@@ -81,6 +81,15 @@ impl ServerDialect {
             _ => return None,
         })
     }
+
+    /// Whether `SOUNDS LIKE` comes next.
+    fn sounds_like(parser: &Parser) -> bool {
+        let is = |at: usize, name: &str| match &parser.peek_nth_token_ref(at).token {
+            Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name),
+            _ => false,
+        };
+        is(0, "sounds") && is(1, "like")
+    }
 }
 
 /// Implements methods of the dialect that are true of the servers.
@@ -162,6 +171,7 @@ impl Dialect for ServerDialect {
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<std::result::Result<u8, ParserError>> {
         let precedence = match &parser.peek_token_ref().token {
+            Token::Word(_) if Self::sounds_like(parser) => precedence::PREDICATE,
             Token::Word(word) => Self::of_word(word.keyword, parser)?,
             Token::StringConcat => precedence::OR,
             Token::Overlap => precedence::AND,
@@ -199,6 +209,16 @@ impl Dialect for ServerDialect {
         left: &Expr,
         precedence: u8,
     ) -> Option<std::result::Result<Expr, ParserError>> {
+        if Self::sounds_like(parser) {
+            parser.advance_token();
+            parser.advance_token();
+            let right = parser.parse_subexpr(precedence);
+            return Some(right.map(|right| Expr::BinaryOp {
+                left: Box::new(function("soundex", vec![left.clone()])),
+                op: BinaryOperator::Eq,
+                right: Box::new(function("soundex", vec![right])),
+            }));
+        }
         let operator = match parser.peek_token_ref().token {
             Token::Word(ref word) if word.keyword == Keyword::DIV => BinaryOperator::MyIntegerDivide,
             Token::Word(ref word) if word.keyword == Keyword::MOD => BinaryOperator::Modulo,
@@ -256,9 +276,13 @@ fn interval_function(parser: &mut Parser, name: &Ident) -> std::result::Result<E
     if operands.len() < 2 {
         return Err(ParserError::ParserError("an interval in parentheses".to_string()));
     }
+    Ok(function(&name.value, operands))
+}
+
+fn function(name: &str, operands: Vec<Expr>) -> Expr {
     let args = operands.into_iter().map(|operand| FunctionArg::Unnamed(FunctionArgExpr::Expr(operand)));
-    Ok(Expr::Function(Function {
-        name: ObjectName::from(vec![name.clone()]),
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
@@ -270,7 +294,7 @@ fn interval_function(parser: &mut Parser, name: &Ident) -> std::result::Result<E
         null_treatment: None,
         over: None,
         within_group: Vec::new(),
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -311,6 +335,7 @@ mod tests {
         assert_eq!(grouped("NOT a = 1 AND b"), "((NOT (a = 1)) AND b)");
         assert_eq!(grouped("a = b IS NULL"), "((a = b) is null)");
         assert_eq!(grouped("BINARY a = b"), "(CAST(a AS BINARY) = b)");
+        assert_eq!(grouped("a SOUNDS LIKE b AND c"), "((soundex(a) = soundex(b)) AND c)");
         assert_eq!(grouped("INTERVAL(5, 1) + 1"), "(INTERVAL(5, 1) + 1)");
         assert_eq!(grouped("a + INTERVAL '1:30' HOUR_MINUTE"), "(a + INTERVAL '1:30' HOUR_MINUTE)");
         assert_eq!(grouped("a + INTERVAL (1 + 1) DAY"), "(a + INTERVAL (1 + 1) DAY)");

@@ -4,6 +4,7 @@
 //! `DESCRIBE` itself and refuses whatever writes; 2. tables it names are opened, so that their errors are told as they
 //! are; 3. names are resolved ([`names`]); 4. it is planned and started with a [`context::QueryContext`] of its own.
 
+mod aggregates;
 mod announce;
 mod answer;
 mod command;
@@ -16,11 +17,11 @@ mod status;
 
 mod header;
 mod information;
-mod mysql_functions;
 mod names;
 mod planning;
 mod progress;
 mod result;
+mod row_order;
 mod set;
 mod shown;
 mod split;

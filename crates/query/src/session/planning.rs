@@ -19,11 +19,10 @@ use super::information::{INFORMATION, InformationSchema};
 use super::names::{self, NamedTable, TableColumn};
 use super::stars::VirtualColumns;
 use super::{
-    INFORMATION_SCHEMA, QueryResult, STATUS, Session, dialect, explain, forms, mysql_functions, stars,
+    INFORMATION_SCHEMA, QueryResult, STATUS, Session, aggregates, dialect, explain, forms, row_order, stars,
 };
 use crate::binding::orders_dates;
 use crate::catalog::Database;
-use crate::settings::Expressions;
 use crate::{Error, ErrorKind, Result};
 use tanada_innodb::Beside;
 
@@ -209,9 +208,8 @@ impl Session {
     ) -> Result<(Option<Statement>, Arc<dyn ExecutionPlan>)> {
         let Prepared { statement, generated, named, .. } = prepared;
         let database = self.database();
-        let lowers = self.options().expressions == Expressions::Server;
-        let statement = mysql_functions::respell(statement, database.as_deref(), lowers);
-        let statement = if lowers { crate::binding::lower(statement)? } else { statement };
+        let statement = aggregates::respell(statement, database.as_deref());
+        let statement = crate::binding::lower(statement)?;
         let explained = explain::explained(&statement);
         let plan = state.statement_to_plan(statement).await?;
         let reads_only =
@@ -226,7 +224,19 @@ impl Session {
         {
             context.order_dates();
         }
-        Ok((explained, state.query_planner().create_physical_plan(&optimized, state).await?))
+        let planner = state.query_planner();
+        let has_recursion = row_order::has_recursion(&optimized);
+        let plan = planner.create_physical_plan(&optimized, state).await?;
+        let reads_in_order = row_order::is_shown(&optimized) && row_order::reads_little(plan.as_ref());
+        if !has_recursion && !reads_in_order {
+            return Ok((explained, plan));
+        }
+        if reads_in_order && let Some(context) = state.config().get_extension::<QueryContext>() {
+            context.keep_order();
+        }
+        let mut single = state.clone();
+        single.config_mut().options_mut().execution.target_partitions = 1;
+        Ok((explained, planner.create_physical_plan(&optimized, &single).await?))
     }
 
     /// The schema of a table that is no database's; `database` is the one that is named.

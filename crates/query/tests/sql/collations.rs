@@ -10,25 +10,8 @@ use crate::answers::{Row, field};
 use crate::fixtures::unpacked;
 use crate::sessions::{run, session};
 
-/// What is refused by the engine's expressions, and answered by the servers: functions, COLLATE, rows, an ENUM in other
-/// letters.
-const REFUSED_BY_ENGINE: [&str; 12] = [
-    "field(",
-    "strcmp(",
-    "find_in_set(",
-    "locate(",
-    "greatest(",
-    " collate ",
-    " binary ",
-    "json_extract(",
-    ", k) = (",
-    "e = 'BETA'",
-    "'ALPHA'",
-    "concat(g, u)",
-];
-
-/// What is refused by the server's expressions, and answered by the servers.
-const REFUSED_BY_SERVER: [&str; 4] = ["e = 'BETA'", "'ALPHA'", "concat(g, u)", "regexp '^MALM'"];
+/// What is refused here, and answered by the servers.
+const REFUSED: [&str; 4] = ["e = 'BETA'", "'ALPHA'", "concat(g, u)", "regexp '^MALM'"];
 
 async fn words(server: &str) -> Session {
     let session = session(Method::Threads);
@@ -78,12 +61,9 @@ async fn difference(
 async fn assert_answers(server: &str) {
     let session = words(server).await;
     let mut wrong = Vec::new();
-    for (expressions, refused) in [("engine", &REFUSED_BY_ENGINE[..]), ("server", &REFUSED_BY_SERVER[..])] {
-        run(&session, &format!("set tanada.expressions = '{expressions}'")).await.unwrap();
-        for (sql, expected) in questions(server) {
-            if let Some(difference) = difference(&session, &sql, expected.as_deref(), refused).await {
-                wrong.push(format!("{expressions}: {sql}\n  {difference}"));
-            }
+    for (sql, expected) in questions(server) {
+        if let Some(difference) = difference(&session, &sql, expected.as_deref(), &REFUSED).await {
+            wrong.push(format!("{sql}\n  {difference}"));
         }
     }
     assert!(wrong.is_empty(), "{} on {server}:\n{}", wrong.len(), wrong.join("\n"));
@@ -138,7 +118,6 @@ const SAME_ROWS: [(&str, &str); 8] = [
 async fn results_of_texts_keep_their_collations() {
     for server in ["mysql-9.7", "mariadb-10.11"] {
         let session = words(server).await;
-        run(&session, "set tanada.expressions = 'server'").await.unwrap();
         for (sql, same) in SAME_ROWS {
             let (found, expected) = (run(&session, sql).await.unwrap(), run(&session, same).await.unwrap());
             assert_eq!(found.rows, expected.rows, "{server}: {sql}");

@@ -14,6 +14,7 @@ mod errors;
 #[path = "../../../innodb/tests/fixtures/mod.rs"]
 mod fixtures;
 mod footprints;
+mod functions;
 mod golden;
 mod instant;
 mod lookups;

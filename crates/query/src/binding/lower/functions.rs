@@ -93,7 +93,7 @@ fn lower_arguments(function: &mut Function, of_numbers: bool) -> Result<()> {
     if let FunctionArguments::List(list) = &mut function.args {
         for argument in &mut list.args {
             if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) = argument {
-                let lowered = value(expression.clone())?;
+                let lowered = of_aggregate(value(expression.clone())?);
                 *expression = if of_numbers { call("number of", vec![lowered]) } else { lowered };
             }
         }
@@ -116,6 +116,19 @@ fn lower_arguments(function: &mut Function, of_numbers: bool) -> Result<()> {
         **filter = condition(filter.as_ref().clone())?;
     }
     Ok(())
+}
+
+/// The digits that a CASE shows are nothing to an aggregate.
+fn of_aggregate(mut lowered: Expr) -> Expr {
+    if let Expr::Function(function) = &mut lowered
+        && let FunctionArguments::List(list) = &mut function.args
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(name)))) = list.args.first_mut()
+        && let Value::SingleQuotedString(name) = &mut name.value
+        && name == "case"
+    {
+        name.push_str(" of aggregate");
+    }
+    lowered
 }
 
 fn lower_window(window: &mut WindowSpec) -> Result<()> {

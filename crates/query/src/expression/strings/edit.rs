@@ -4,7 +4,7 @@ use super::super::conversions::{letters_of, of_letters};
 use super::super::datum::Datum;
 use super::super::node::Typed;
 use super::super::{Kind, Refusal};
-use super::{Texts, bounded, texts};
+use super::{Texts, bounded, check_comparable, texts};
 
 pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
     let mut operands = operands.to_vec();
@@ -12,9 +12,15 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         let kind = Kind::Text(super::Collating::literal(None));
         operands.push(Typed { node: super::super::node::Node::Literal(Datum::Text(" ".to_string())), kind });
     }
+    if name == "concat of group" && !mysql {
+        // Sorted or distinct, MariaDB reads a BIT from the table of the group, as a number.
+        for operand in operands.iter_mut().filter(|of| matches!(of.kind, Kind::Bit { .. })) {
+            operand.kind = Kind::Int { unsigned: true };
+        }
+    }
     let all: Vec<usize> = (0..operands.len()).collect();
     Ok(Some(match (name, operands.len()) {
-        ("concat", 1..) => texts(operands, &all, mysql, |texts, _| {
+        ("concat" | "concat of group", 1..) => texts(operands, &all, mysql, |texts, _| {
             bounded(texts.iter().map(String::len).sum())?;
             Ok(Some(texts.concat()))
         })?,
@@ -93,7 +99,10 @@ fn concat_ws(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
 
 /// `REPLACE`. MariaDB does not look at what is put in where it looks for nothing.
 fn replace(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
-    let common = Texts::of(&operands, &[0, 1, 2], mysql)?;
+    let mut common = Texts::of(&operands, &[0, 1, 2], mysql)?;
+    if !mysql {
+        common = common.comparable("replace")?;
+    }
     let (result, binary) = (common.kind(), common.binary);
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
     Ok(Typed::call(result, operands, move |values| {
@@ -115,6 +124,9 @@ fn replace(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
 fn trim(name: &str, operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
     let (start, end) = (name != "trim trailing", name != "trim leading");
     let all: Vec<usize> = (0..operands.len()).collect();
+    if !mysql {
+        check_comparable(&operands, &all, "trim", mysql)?;
+    }
     texts(operands, &all, mysql, move |texts, _| {
         let what = texts.get(1).map_or(" ", String::as_str);
         let mut text = texts[0].as_str();

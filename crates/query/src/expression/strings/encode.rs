@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-use super::super::arithmetic::bits_of;
+use super::super::arithmetic::{bits_of, check_range};
 use super::super::collating::Collating;
 use super::super::conversions::{bytes_of, textual};
 use super::super::datum::Datum;
@@ -82,7 +82,9 @@ pub(super) fn spelled(bytes: &[u8], upper: bool) -> String {
 fn hex(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
     let kind = operands[0].kind.clone();
     if kind.is_number() {
+        let is_computed = mysql && !operands[0].is_constant();
         return Ok(Typed::call(ascii(), operands, move |values| {
+            check_range(&values[0], is_computed)?;
             Ok(bits_of(&values[0], &kind, mysql)?
                 .map_or(Datum::Null, |number| Datum::Text(format!("{number:X}"))))
         }));

@@ -14,7 +14,7 @@ mod sets;
 
 pub(super) use encode::ascii;
 
-use super::collating::Collating;
+use super::collating::{Collating, NONE};
 use super::conversions::{letters_of, of_letters, textual};
 use super::datum::Datum;
 use super::node::Typed;
@@ -60,6 +60,7 @@ fn length(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, 
     let (bytes, factor) = match name {
         "char_length" | "character_length" => (false, 1),
         "length" | "octet_length" => (true, 1),
+        "lengthb" if !mysql => (true, 1),
         "bit_length" => (true, 8),
         _ => return Ok(None),
     };
@@ -97,6 +98,14 @@ impl Texts {
         texts.ok_or_else(|| Refusal::new("a function of no texts"))
     }
 
+    /// The same, if the function may compare them.
+    fn comparable(self, operation: &str) -> Result<Texts, Refusal> {
+        match !self.binary && self.collating.strength == NONE {
+            true => Err(Refusal::new(format!("Illegal mix of collations for operation '{operation}'"))),
+            false => Ok(self),
+        }
+    }
+
     /// The type of a result.
     fn kind(&self) -> Kind {
         match self.binary {
@@ -120,6 +129,11 @@ fn texts(
         Ok(compute(texts, numbers)?.map_or(Datum::Null, |text| of_letters(text, binary)))
     });
     Ok(Typed::call(kind, operands, call))
+}
+
+/// Refuses texts that a function cannot compare with one another.
+fn check_comparable(operands: &[Typed], of: &[usize], name: &str, mysql: bool) -> Result<(), Refusal> {
+    Texts::of(operands, of, mysql)?.comparable(name).map(|_| ())
 }
 
 /// A number that is computed from texts and other whole numbers.

@@ -30,6 +30,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
     };
     let texts: Vec<usize> = (0..operands.len().min(if job == Job::Replaced { 3 } else { 2 })).collect();
     let common = Texts::of(&operands, &texts, mysql)?;
+    super::check_comparable(&operands, if mysql { &texts[..2] } else { &texts }, name, mysql)?;
     for operand in &operands {
         textual(operand, mysql)?;
     }

@@ -5,7 +5,7 @@ use tanada_collation::Server;
 use super::super::datum::Datum;
 use super::super::node::Typed;
 use super::super::{Kind, Refusal};
-use super::{number_of_texts, texts};
+use super::{check_comparable, number_of_texts, texts};
 
 pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
     let mut operands = operands.to_vec();
@@ -13,6 +13,9 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         ("instr" | "locate", 2) | ("locate", 3) => {
             if name == "locate" {
                 operands.swap(0, 1);
+            }
+            if !mysql {
+                check_comparable(&operands, &[0, 1], name, mysql)?;
             }
             let server = if mysql { Server::MySql } else { Server::MariaDb };
             // MySQL searches by the collation of the text that is searched, whatever the other one's is.
@@ -39,18 +42,26 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         {
             element(operands)?
         }
-        ("find_in_set", 2) => number_of_texts(operands, &[0, 1], mysql, move |texts, _, common| {
-            let (part, list) = (&texts[0], &texts[1]);
-            let found = match common.binary {
-                false => common.collating.find_in_set(part, list)?,
-                true if list.is_empty() => None,
-                true => list.split(',').position(|element| element == part).map(|at| at + 1),
-            };
-            Ok(Datum::Int(found.map_or(0, |at| at as i64)))
-        })?,
-        ("substring_index", 3) => texts(operands, &[0, 1], mysql, |texts, numbers| {
-            Ok(Some(before(&texts[0], &texts[1], numbers[0])))
-        })?,
+        ("find_in_set", 2) => {
+            check_comparable(&operands, &[0, 1], name, mysql)?;
+            number_of_texts(operands, &[0, 1], mysql, move |texts, _, common| {
+                let (part, list) = (&texts[0], &texts[1]);
+                let found = match common.binary {
+                    false => common.collating.find_in_set(part, list)?,
+                    true if list.is_empty() => None,
+                    true => list.split(',').position(|element| element == part).map(|at| at + 1),
+                };
+                Ok(Datum::Int(found.map_or(0, |at| at as i64)))
+            })?
+        }
+        ("substring_index", 3) => {
+            if !mysql {
+                check_comparable(&operands, &[0, 1], name, mysql)?;
+            }
+            texts(operands, &[0, 1], mysql, |texts, numbers| {
+                Ok(Some(before(&texts[0], &texts[1], numbers[0])))
+            })?
+        }
         ("ascii", 1) => first_byte(operands, mysql)?,
         _ => return Ok(None),
     }))

@@ -3,6 +3,7 @@
 mod bits;
 mod concatenation;
 mod deviation;
+mod frames;
 mod json;
 mod rows;
 mod sums;
@@ -13,6 +14,7 @@ use datafusion::logical_expr::AggregateUDF;
 
 pub use concatenation::{NAME as GROUP_CONCAT, aggregate as group_concat};
 pub use deviation::{aggregate as fixed_deviation, window as fixed_window};
+pub use frames::aggregate as frame_sum;
 pub use json::{
     ARRAY as JSON_ARRAYAGG, OBJECT as JSON_OBJECTAGG, array as json_array, object as json_object,
 };

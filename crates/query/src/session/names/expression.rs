@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    Ident, Value, VisitMut, VisitorMut,
+    Ident, UnaryOperator, Value, VisitMut, VisitorMut, WindowType,
 };
 
 use super::item::Item;
@@ -12,6 +12,9 @@ use super::query::Surroundings;
 use super::scope::same;
 use super::{Clause, Names, invalid};
 use crate::{Error, Result};
+
+/// Functions that are known before it is asked whose function is called, and that MySQL does not have.
+const ONLY_MARIADB: [&str; 3] = ["nvl", "nvl2", "median"];
 
 /// Aggregate functions of both servers.
 const AGGREGATES: [&str; 18] = [
@@ -124,6 +127,21 @@ impl VisitorMut for Resolving<'_, '_, '_> {
             && let Err(error) = place_positions(function, self.names.is_mysql())
         {
             return ControlFlow::Break(error);
+        }
+        if let Expr::Function(function) = expression
+            && self.names.is_mysql()
+            && ONLY_MARIADB.iter().any(|name| is_called(function, name))
+        {
+            let name = function.name.to_string().to_ascii_lowercase();
+            return ControlFlow::Break(invalid(format!("FUNCTION {name} does not exist")));
+        }
+        if let Expr::Function(function) = expression
+            && self.names.is_mysql()
+            && has_positions(function)
+        {
+            let message =
+                "ORDER BY or PARTITION BY of a window has a position; MySQL takes expressions alone";
+            return ControlFlow::Break(invalid(message.to_string()));
         }
         match self.replacement(expression) {
             Ok(Some(replaced)) => {
@@ -320,7 +338,17 @@ fn place_positions(function: &mut Function, is_mysql: bool) -> Result<()> {
     for clause in &mut list.clauses {
         let FunctionArgumentClause::OrderBy(keys) = clause else { continue };
         for key in keys {
-            let Some(number) = super::order::as_position(&key.expr) else { continue };
+            let number = match super::order::as_position(&key.expr) {
+                Some(number) => number.to_string(),
+                // MariaDB takes a negative number for a position, too.
+                None => match &key.expr {
+                    Expr::UnaryOp { op: UnaryOperator::Minus, expr } if !is_mysql => {
+                        let Some(number) = super::order::as_position(expr) else { continue };
+                        format!("-{number}")
+                    }
+                    _ => continue,
+                },
+            };
             let no = number.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             match no.and_then(|no| arguments.get(no)) {
                 Some(Some(argument)) => key.expr = argument.clone(),
@@ -337,15 +365,23 @@ fn place_positions(function: &mut Function, is_mysql: bool) -> Result<()> {
     Ok(())
 }
 
+/// Whether a key of the window is a whole number.
+fn has_positions(function: &Function) -> bool {
+    let Some(WindowType::WindowSpec(window)) = &function.over else { return false };
+    let mut keys = window.partition_by.iter().chain(window.order_by.iter().map(|key| &key.expr));
+    keys.any(|key| super::order::as_position(key).is_some())
+}
+
 /// What a function tells of the connection: the only one, which has written nothing.
 fn of_connection(function: &Function) -> Option<Expr> {
     let has_none = match &function.args {
         FunctionArguments::List(list) => list.args.is_empty(),
-        _ => false,
+        FunctionArguments::None => true,
+        FunctionArguments::Subquery(_) => false,
     };
     let number = |number: &str| Expr::value(Value::Number(number.to_string(), false));
     match function.name.to_string().to_ascii_lowercase().as_str() {
-        "user" | "session_user" | "system_user" if has_none => {
+        "user" | "current_user" | "session_user" | "system_user" if has_none => {
             Some(Expr::value(Value::SingleQuotedString(USER.to_string())))
         }
         "last_insert_id" if !has_none => only_argument(function).cloned(),

@@ -32,7 +32,7 @@ const DATABASES_OF_A_SERVER: u64 = 20;
 /// Queries of `make test`.
 const QUERIES: u64 = 3000;
 /// Most of 1,000 queries that may be wrong and refused. These only ever become less.
-const MAX_WRONG_PER_1000: u64 = 10;
+const MAX_WRONG_PER_1000: u64 = 5;
 const MAX_REFUSED_PER_1000: u64 = 45;
 /// Wrong queries that are shrunk, and queries that are asked for one.
 const MAX_SHRUNK: usize = 60;
