@@ -171,3 +171,10 @@ impl RangeTombstone {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| key < &**end)
     }
 }
+
+/// Returns the second in which an entry with this time to live expires; `None`, for never, if that second exceeds the
+/// format's 32 bits.
+pub(crate) fn expiry(now_s: u64, time_to_live_s: u32) -> Option<u32> {
+    // The log has 0 for never.
+    u32::try_from(now_s.saturating_add(u64::from(time_to_live_s))).ok().map(|expiry| expiry.max(1))
+}

@@ -15,13 +15,17 @@
 //! So snapshots that were taken before the end see nothing of it. Transactions that are open then, and write what was
 //! loaded, or read it and are serializable, have a conflict.
 
-use bytes::Bytes;
+use crate::database::maintenance::manual::thorough;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::core::Core;
-use super::jobs::Turn;
-use super::store::{Store, StoreState};
+use bytes::Bytes;
+
+use crate::database::core::Core;
+use crate::database::maintenance::manual::written_out;
+use crate::database::maintenance::turn::Turn;
+use crate::database::state::store_state::StoreState;
+use crate::database::store::Store;
 use crate::entry::{Codec, Content, LONGEST_KEY, LONGEST_VALUE, SequenceNo, Version};
 use crate::keyfile::KeyFileWriter;
 use crate::merge::Load;
@@ -100,19 +104,20 @@ impl Store {
     /// dropped; `NoSpace`, `Device`.
     pub async fn bulk_load(&self) -> Result<BulkLoad> {
         let (core, store) = (self.core().clone(), self.state().clone());
-        let turn = Turn::wait(&core, &store).await?;
+        let turn = Turn::wait(&core.shared, &store).await?;
         for _ in 0..MAX_SETTLE_ATTEMPTS {
             core.settle(&store).await?;
             if let Some((tree, sequence)) = core.begin_load(&store) {
                 // No job can free space until the load ends.
-                core.note_space(&store, Space::default());
-                let context = core.job_context(&store)?;
+                core.committer.note_space(&store, Space::default());
+                let context = core.jobs.job_context(&store)?;
                 let codec = match store.settings().compression {
                     Compression::None => Codec::None,
                     Compression::Lz4 => Codec::Lz4,
                     Compression::Zstd => Codec::Zstd,
                 };
-                let (expires_s, next_leaf) = (store.default_expiry(&core), tree.next_leaf().max(1));
+                let (expires_s, next_leaf) =
+                    (store.default_expiry(&*core.shared.environment), tree.next_leaf().max(1));
                 return Ok(BulkLoad {
                     core,
                     store,
@@ -142,24 +147,24 @@ impl Store {
 impl Core {
     /// Brings what the store has by now into its leaves; the caller has its turn.
     async fn settle(&self, store: &Arc<StoreState>) -> Result<()> {
-        let writing = self.writing()?;
-        let thorough = self.thorough(writing, store);
-        self.written_out(writing, &thorough).await?;
+        let writing = self.shared.writing()?;
+        let thorough = thorough(&self.jobs, writing, store);
+        written_out(&self.jobs, writing, &thorough).await?;
         while thorough.has_any_at_root(&store.view.read().tree) {
             store.check_there()?;
-            self.do_job(writing, store, Some(&thorough)).await?;
+            self.jobs.do_job(writing, store, Some(&thorough)).await?;
         }
         store.check_there()
     }
 
     /// A number for a load, if nothing of the store is anywhere but in its leaves.
     fn begin_load(&self, store: &StoreState) -> Option<(Arc<TreeState>, SequenceNo)> {
-        let mut commit = self.commit.lock();
+        let mut commit = self.committer.commit.lock();
         let view = store.view.read();
         let is_settled = view.active.is_empty() && view.waiting.is_empty() && view.tree.root.is_empty();
         is_settled.then(|| {
             commit.sequence += 1;
-            self.snapshots.publish(commit.sequence);
+            self.shared.snapshots.publish(commit.sequence);
             (view.tree.clone(), commit.sequence)
         })
     }
@@ -186,7 +191,7 @@ impl BulkLoad {
         expires_s: Option<u32>,
     ) -> Result<()> {
         // Objects of the load may be deleted once the database is closed.
-        self.core.writing()?;
+        self.core.shared.writing()?;
         self.check_whole()?;
         for (what, len, most) in [("key", key.len(), LONGEST_KEY), ("value", value.len(), LONGEST_VALUE)] {
             if len > most {
@@ -244,11 +249,11 @@ impl BulkLoad {
         if self.values.is_none() {
             self.admit().await?;
             let class = &self.context.placement.leaf_values;
-            let (lease, object) = self.core.objects.draft(ObjectKind::Segment, Some(class))?;
+            let (lease, object) = self.core.shared.objects.draft(ObjectKind::Segment, Some(class))?;
             let writer = SegmentWriter::new(
                 lease.no(),
                 object,
-                self.core.objects.buffers(),
+                self.core.shared.objects.buffers(),
                 self.context.key_files.pieces,
             )
             .await?;
@@ -262,8 +267,8 @@ impl BulkLoad {
 
     /// Waits for space for one object more.
     async fn admit(&self) -> Result<()> {
-        if self.core.objects.is_short() {
-            self.core.wait_for_reserve(0, Some(self.store.no)).await
+        if self.core.shared.objects.is_short() {
+            self.core.space.wait_for_reserve(0, Some(self.store.no)).await
         } else {
             Ok(())
         }
@@ -293,9 +298,13 @@ impl BulkLoad {
         };
         self.admit().await?;
         let class = &self.context.placement.leaf_keys;
-        let (lease, object) = self.core.objects.draft(ObjectKind::Keys, Some(class))?;
-        let writer =
-            KeyFileWriter::new(lease.no(), object, self.core.objects.buffers(), self.context.key_files);
+        let (lease, object) = self.core.shared.objects.draft(ObjectKind::Keys, Some(class))?;
+        let writer = KeyFileWriter::new(
+            lease.no(),
+            object,
+            self.core.shared.objects.buffers(),
+            self.context.key_files,
+        );
         if let Some(start) = &new_start {
             self.kvsets.push(Change::AddLeaf { leaf, start: start.clone() });
         }
@@ -307,7 +316,7 @@ impl BulkLoad {
         let Some(Filling { writer, lease, leaf, .. }) = self.keys.take() else { return Ok(()) };
         self.made.push(lease.clone());
         let (info, object) = writer.finish().await?;
-        self.core.objects.note_written(Purpose::JobKeys, &object, 0, object.size_bytes());
+        self.core.shared.objects.note_written(Purpose::JobKeys, &object, 0, object.size_bytes());
         let kvset = KvsetRecord { no: lease.no(), kind: KvsetKind::Data, info };
         self.kvsets.push(Change::AddKvset { place: Place::Leaf(leaf), position: Position::Top, kvset });
         Ok(())
@@ -318,8 +327,8 @@ impl BulkLoad {
         self.made.push(lease.clone());
         let stored_bytes = writer.stored_bytes();
         let object = writer.finish().await?;
-        self.core.objects.note_written(Purpose::JobValues, &object, 0, object.size_bytes());
-        self.core.opener.segments.add(lease.clone(), object);
+        self.core.shared.objects.note_written(Purpose::JobValues, &object, 0, object.size_bytes());
+        self.core.shared.opener.segments.add(lease.clone(), object);
         let class = Some(self.context.placement.leaf_values.clone());
         let segment = SegmentRecord { no: lease.no(), stored_bytes, class };
         self.segments.push(Change::AddSegment { segment });
@@ -333,7 +342,7 @@ impl BulkLoad {
     /// `NoSpace`, `Device`, `NotFound` if the store was dropped, `Closed` if the database was closed; why a put failed,
     /// if one did.
     pub async fn finish(mut self) -> Result<u64> {
-        self.core.writing()?;
+        self.core.shared.writing()?;
         self.check_whole()?;
         self.end_segment().await?;
         self.end_kvset().await?;
@@ -342,18 +351,18 @@ impl BulkLoad {
         if changes.is_empty() {
             return Ok(0);
         }
-        let writing = self.core.writing()?;
+        let writing = self.core.shared.writing()?;
         // Earlier writes may not be lost if the load is durable.
         writing.log.sync_to(writing.log.end()).await?;
         // CRASH: what was loaded are orphans.
-        self.core.crash.reached("bulk.before-manifest");
+        self.core.shared.crash.reached("bulk.before-manifest");
         let edit = Edit { changes };
-        let records = || self.core.log_records(writing, None).0;
+        let records = || self.core.committer.log_records(writing, None).0;
         let range = self.first.take().zip(self.last.take());
-        let snapshots = &self.core.snapshots;
+        let snapshots = &self.core.shared.snapshots;
         // Transactions that are open may have read what was there before.
         let begin = || {
-            let mut commit = self.core.commit.lock();
+            let mut commit = self.core.committer.commit.lock();
             commit.sequence += 1;
             snapshots.note_load(Load { begin: self.sequence, end: commit.sequence });
             if let Some((first, last)) = range {
@@ -364,9 +373,9 @@ impl BulkLoad {
             move || snapshots.publish(commit.sequence)
         };
         let added = (&edit, &*self.made);
-        self.core.install_between(writing, &self.store, added, records, true, begin).await?;
-        self.core.counters.loaded_bytes.add(self.bytes);
-        self.core.background.work.notify();
+        self.core.jobs.installer.install_between(writing, &self.store, added, records, true, begin).await?;
+        self.core.shared.counters.loaded_bytes.add(self.bytes);
+        self.core.shared.background.work.notify();
         Ok(self.bytes)
     }
 }
@@ -378,7 +387,7 @@ impl Drop for BulkLoad {
         let made: Vec<Lease> = self.made.drain(..).chain(filling).chain(segment).collect();
         if !made.is_empty() {
             drop(made);
-            self.core.background.work.notify();
+            self.core.shared.background.work.notify();
         }
     }
 }

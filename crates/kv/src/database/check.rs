@@ -15,12 +15,13 @@ use std::sync::Arc;
 use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 
-use super::Database;
-use super::core::Core;
-use super::store::StoreState;
+use crate::database::core::Core;
+use crate::database::handle::Database;
+use crate::database::state::store_state::StoreState;
 use crate::entry::{Content, FirstHome, Pointer, SegmentNo, SequenceNo, Version};
 use crate::keyfile::{Access, KeyCursor};
 use crate::merge::{Direction, Merge, Step};
+use crate::objects::ObjectKind;
 use crate::tree::{Kvset, KvsetNo, TreeState};
 use crate::value::Segment;
 use crate::{ErrorKind, Result};
@@ -86,16 +87,16 @@ impl Database {
     /// # Errors
     /// `Device`, `Closed`. What is damaged is in the report.
     pub async fn check(&self) -> Result<CheckReport> {
-        self.core.check_open()?;
+        self.core.shared.check_open()?;
         let mut report = CheckReport::default();
-        let stores = self.core.stores.read().clone();
+        let stores = self.core.shared.stores.read().clone();
         for store in &stores {
             self.core.check_store(store, &mut report).await?;
         }
         self.core.check_objects(&stores, &mut report);
         if !report.damaged_copies.is_empty() {
             // Jobs remove the damaged copies.
-            self.core.background.work.notify();
+            self.core.shared.background.work.notify();
         }
         Ok(report)
     }
@@ -136,8 +137,7 @@ impl Core {
 
     /// Objects that are missing, or that nothing refers to.
     fn check_objects(&self, stores: &[Arc<StoreState>], report: &mut CheckReport) {
-        use crate::objects::ObjectKind;
-        let there: BTreeSet<(ObjectKind, u64)> = self.objects.list().into_iter().collect();
+        let there: BTreeSet<(ObjectKind, u64)> = self.shared.objects.list().into_iter().collect();
         for store in stores {
             let tree = store.view.read().tree.clone();
             let parts = |kvset: &Arc<Kvset>| {
@@ -150,7 +150,7 @@ impl Core {
             for (kvsets, found) in [(data, &mut report.findings), (copies, &mut report.damaged_copies)] {
                 let missing = kvsets.into_iter().flat_map(parts).filter(is_missing);
                 for (kind, no) in missing.collect::<BTreeSet<_>>() {
-                    let name = self.objects.name(kind, no);
+                    let name = self.shared.objects.name(kind, no);
                     found.push(format!("store {:?}: object {name:?} is missing", store.name));
                 }
             }

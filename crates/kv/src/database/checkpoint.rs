@@ -4,17 +4,22 @@
 //! loaded, sorted, into a new database, without the garbage and the history of the old one. What expires does so at the
 //! same time in both.
 
+use crate::{Error, ErrorKind};
 use std::sync::Arc;
 
-use super::{Database, Snapshot, Statistics, Store};
+use crate::Result;
+use crate::database::handle::Database;
+use crate::database::snapshot::Snapshot;
+use crate::database::stats::statistics::Statistics;
+use crate::database::store::Store;
 use crate::environment::Environment;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::settings::{Compression, DatabaseSettings, OpenOptions};
 use crate::transaction::CursorOptions;
-use crate::{Error, ErrorKind, Result};
 
 /// A copy has this fraction (1/n) of the database's memory.
 const MEMORY_DIVISOR: u64 = 8;
+
 /// Least memory of a copy.
 const MIN_MEMORY_BYTES: u64 = 1 << 20;
 
@@ -27,12 +32,12 @@ impl Database {
     /// # Errors
     /// `AlreadyExists`, or `Locked` while such a copy is being made; `InvalidInput`, `NoSpace`, `Corrupted`, `Device`.
     pub async fn checkpoint(&self, name: &str) -> Result<()> {
-        self.core.check_open()?;
-        let volume = self.core.objects.volume().clone();
-        let environment: Arc<dyn Environment> = self.core.environment.clone();
+        self.core.shared.check_open()?;
+        let volume = self.core.shared.objects.volume().clone();
+        let environment: Arc<dyn Environment> = self.core.shared.environment.clone();
         let (stores, snapshot) = self.stores_at_a_moment();
         let settings = self.settings();
-        let crash = self.core.crash.clone();
+        let crash = self.core.shared.crash.clone();
         // The copy has no readers yet, and has memory beside the original's.
         let memory_bytes = (settings.memory_bytes / MEMORY_DIVISOR).max(MIN_MEMORY_BYTES);
         let for_copying = DatabaseSettings { memory_bytes, ..settings };
@@ -55,7 +60,7 @@ impl Database {
     /// All stores that there are, and what is in them.
     fn stores_at_a_moment(&self) -> (Vec<Store>, Snapshot) {
         // None comes or goes meanwhile.
-        let stores = self.core.stores.read();
+        let stores = self.core.shared.stores.read();
         let handles = stores.iter().map(|store| Store::new(self.core.clone(), store.clone())).collect();
         (handles, self.snapshot())
     }
@@ -64,7 +69,7 @@ impl Database {
     /// reasons: then the copy finds out.
     async fn check_room(&self, stores: &[Store], snapshot: &Snapshot) -> Result<()> {
         let Statistics { bytes_in_use, bytes_allocated, stores: of_stores, .. } = self.statistics();
-        let (free, _) = self.core.objects.room();
+        let (free, _) = self.core.shared.objects.room();
         // The original stays, so the copy can be at most half of all this.
         let most = (free + bytes_allocated) / 2;
         let logged: u64 = of_stores.iter().map(|store| store.logged_bytes).sum();
@@ -107,9 +112,9 @@ impl Database {
             }
         }
         // CRASH: there is no copy; what there is of it can be destroyed, and makes way for another one.
-        self.core.crash.reached("checkpoint.before-manifest");
+        self.core.shared.crash.reached("checkpoint.before-manifest");
         let settings = Record::Settings(Box::new(self.settings()));
-        copy.core.writing()?.manifest.append(vec![settings, Record::Unfinished(false)], |_| ()).await
+        copy.core.shared.writing()?.manifest.append(vec![settings, Record::Unfinished(false)], |_| ()).await
     }
 }
 

@@ -23,18 +23,18 @@ pub(crate) struct YieldBudget {
 }
 
 /// Marks a writer as waiting for space until it is dropped.
-pub(super) struct Waits<'a>(&'a AtomicUsize);
+pub(crate) struct Waits<'a>(&'a AtomicUsize);
 
 impl YieldBudget {
     /// To be called before a read.
-    pub(super) async fn read(&self) {
+    pub(crate) async fn read(&self) {
         if self.is_others() {
             yield_now().await;
         }
     }
 
     /// To be called before a write, which may rest on something that was read.
-    pub(super) async fn write(&self, rests_on_read: bool) {
+    pub(crate) async fn write(&self, rests_on_read: bool) {
         let can_wait = !rests_on_read && tanada_io::others_are_ready().unwrap_or(false);
         if self.is_others() || can_wait || self.waiting.load(Ordering::Relaxed) > 0 {
             yield_now().await;
@@ -50,7 +50,7 @@ impl YieldBudget {
     }
 
     /// To be held while a writer waits for space.
-    pub(super) fn waits(&self) -> Waits<'_> {
+    pub(crate) fn waits(&self) -> Waits<'_> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         Waits(&self.waiting)
     }

@@ -9,11 +9,11 @@
 
 use std::sync::Arc;
 
-use super::Database;
-use super::core::Core;
-use super::store::StoreState;
+use crate::database::core::Core;
+use crate::database::handle::Database;
+use crate::database::state::store_state::StoreState;
 use crate::manifest::{DatabaseRecord, Record};
-use crate::settings::{DatabaseSettings, FilterMemory, StoreSettings};
+use crate::settings::{DatabaseSettings, StoreSettings};
 use crate::{DatabaseOverrides, Error, Result, StoreOverrides};
 
 impl Database {
@@ -53,10 +53,10 @@ fn check_fixed(now: &DatabaseSettings, wanted: &DatabaseSettings) -> Result<()> 
 impl Core {
     /// Changes settings of the database; see the module's head.
     async fn set_settings(&self, changes: &DatabaseOverrides) -> Result<()> {
-        let writing = self.writing()?;
+        let writing = self.shared.writing()?;
         let mut refused = None;
         let make = || {
-            let before = self.settings();
+            let before = self.shared.settings();
             let settings = changes.over(&before);
             let checked = settings.check().and_then(|()| check_fixed(&before, &settings));
             refused = checked.err();
@@ -64,21 +64,29 @@ impl Core {
             is_made.then(|| vec![Record::Settings(Box::new(settings))])
         };
         let take = |state: &DatabaseRecord| {
-            let before = self.settings();
-            self.live.set(state.settings.clone());
+            let before = self.shared.settings();
+            self.shared.live.set(state.settings.clone());
             before
         };
         let Some(before) = writing.manifest.append_made(&[], make, take).await? else {
             return refused.map_or(Ok(()), Err);
         };
-        if before.fast_class_bytes != self.settings().fast_class_bytes {
-            self.limit_changed(writing);
-            self.delete_retired().await?;
+        if before.fast_class_bytes != self.shared.settings().fast_class_bytes {
+            if self.space.limit_changed(writing) {
+                {
+                    let _commit = self.committer.commit.lock();
+                    let stores = self.shared.stores.read().clone();
+                    self.committer.close_tables(writing, &stores);
+                }
+                // The segment that the log has ready is to lie elsewhere.
+                writing.log.give_back_ready();
+            }
+            self.space.delete_retired().await?;
         }
-        let stores = self.stores.read().clone();
-        self.update_pressure(&stores);
-        self.background.progress.notify();
-        self.background.work.notify();
+        let stores = self.shared.stores.read().clone();
+        self.committer.update_pressure(&stores);
+        self.shared.background.progress.notify();
+        self.shared.background.work.notify();
         Ok(())
     }
 
@@ -88,7 +96,7 @@ impl Core {
         store: &Arc<StoreState>,
         changes: &StoreOverrides,
     ) -> Result<()> {
-        let writing = self.writing()?;
+        let writing = self.shared.writing()?;
         let mut refused = None;
         let make = || {
             let before = store.settings();
@@ -105,9 +113,9 @@ impl Core {
         if writing.manifest.append_made(&[], make, take).await?.is_none() {
             return refused.map_or(Ok(()), Err);
         }
-        self.note_reserve();
-        self.hold_filters(store).await;
-        self.background.work.notify();
+        self.space.note_reserve();
+        store.hold_filters(&self.shared.background).await;
+        self.shared.background.work.notify();
         Ok(())
     }
 
@@ -120,20 +128,6 @@ impl Core {
         store.check_there()?;
         settings.check()?;
         // A class that a policy names may have gone since it was set.
-        if settings.policy != before.policy { self.classes.check(&settings.policy) } else { Ok(()) }
-    }
-
-    /// Takes the filters of a store that are to stay in memory there, as far as there is space.
-    pub(crate) async fn hold_filters(&self, store: &StoreState) {
-        let filters = store.settings().filters;
-        if filters != FilterMemory::Paged {
-            let tree = store.view.read().tree.clone();
-            for kvset in tree.kvsets() {
-                if self.background.is_stopping() {
-                    return;
-                }
-                kvset.hold_filter(filters).await;
-            }
-        }
+        if settings.policy != before.policy { self.shared.classes.check(&settings.policy) } else { Ok(()) }
     }
 }

@@ -176,6 +176,11 @@ pub(crate) struct Payload {
 }
 
 impl Payload {
+    /// Returns whether anything is put in.
+    pub(crate) fn has_puts(&self) -> bool {
+        self.operations().flatten().any(|operation| operation.kind == OperationKind::Put)
+    }
+
     /// Bytes of the frame.
     pub(crate) fn frame_len(&self) -> usize {
         FRAME_HEADER + self.bytes.len()

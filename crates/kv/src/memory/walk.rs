@@ -15,9 +15,9 @@ use futures::future::BoxFuture;
 
 use super::key::{AsVersionKey, VersionKey, VersionKeyRef, compare};
 use super::table::{MemoryContent, Memtable, MemtableVersion, TableEntry};
-use crate::database::core::plain_value;
 use crate::entry::{Content, SequenceNo, Version};
 use crate::merge::{Direction, Source, Step};
+use crate::value::codec::plain_value;
 use crate::{Error, Result};
 
 /// Versions of the first batch.

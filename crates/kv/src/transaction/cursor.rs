@@ -90,7 +90,7 @@ fn successor(key: &[u8]) -> Vec<u8> {
 impl Cursor {
     pub(crate) fn new(store: &Store, options: CursorOptions) -> Cursor {
         let CursorOptions { prefix, snapshot, keys_only, expected_keys } = options;
-        let snapshot = snapshot.unwrap_or_else(|| store.core().snapshots.take());
+        let snapshot = snapshot.unwrap_or_else(|| store.core().shared.snapshots.take());
         Cursor {
             store: store.clone(),
             prefix,
@@ -126,7 +126,7 @@ impl Cursor {
             Some(end) if *key >= *end => Gap::End,
             _ => Gap::Before(Bytes::copy_from_slice(key)),
         };
-        self.store.core().check_open()
+        self.store.core().shared.check_open()
     }
 
     /// Goes before all keys.
@@ -142,7 +142,7 @@ impl Cursor {
     pub async fn seek_to_end(&mut self) -> Result<()> {
         self.leave();
         self.gap = Gap::End;
-        self.store.core().check_open()
+        self.store.core().shared.check_open()
     }
 
     /// The key behind the cursor, which goes over it; `None` at the end.
@@ -192,7 +192,7 @@ impl Cursor {
     /// transaction's snapshot.
     pub fn refresh(&mut self) {
         if self.follows {
-            self.snapshot = self.store.core().snapshots.take();
+            self.snapshot = self.store.core().shared.snapshots.take();
         }
         self.leave();
     }
@@ -208,7 +208,7 @@ impl Cursor {
     }
 
     async fn step(&mut self, direction: Direction) -> Result<Option<Entry>> {
-        self.store.core().check_open()?;
+        self.store.core().shared.check_open()?;
         self.store.state().check_there()?;
         let at_edge = match direction {
             Direction::Forward => self.gap == Gap::End,
@@ -264,13 +264,13 @@ impl Cursor {
                     merged
                 }
             };
-            let segments = self.store.core().opener.segments.clone();
+            let segments = self.store.core().shared.opener.segments.clone();
             let owner = self.store.state().owner;
             let from = Origin { segments: &segments, owner, tree: &merged.tree };
             match self.ahead.fill(&mut merged.view, &self.prefix, &from, keys).await {
                 Ok(scan) => {
                     self.merged = Some(merged);
-                    self.store.core().note_scan(self.store.state(), scan);
+                    self.store.core().reader.note_scan(self.store.state(), scan);
                     return Ok(());
                 }
                 // Keys before a failing one are returned before the error.
@@ -286,7 +286,7 @@ impl Cursor {
         let snapshot = self.store.sequence_of(&self.snapshot)?;
         let view = self.store.state().view.read().clone();
         // Asked for behind the tree: a load that this has was noted before.
-        let unseen = core.snapshots.unseen_at(snapshot);
+        let unseen = core.shared.snapshots.unseen_at(snapshot);
         let tables = std::iter::once(&view.active).chain(&view.waiting);
         let mut tombstones = SeenTombstones::default();
         tombstones.add(self.store.state().tombstones.of(&view.tree), snapshot);
@@ -307,7 +307,7 @@ impl Cursor {
                 .collect();
             sources.insert(0, Box::new(MemorySource::new(own.clone())));
         }
-        let now_s = core.environment.wall_time_s();
+        let now_s = core.shared.environment.wall_time_s();
         let visibility = Visibility { snapshot: upper, unseen, now_s, tombstones };
         Ok(Merged { view: View::new(sources, visibility), tree: view.tree })
     }

@@ -1,7 +1,7 @@
 //! Transactions, and cursors over what they or anybody sees.
 //!
 //! A transaction reads from a snapshot. What it writes is kept twice: as a batch, which is what a commit writes, and in
-//! memtables of its own, which its reads ask first. It is checked when it commits ([`crate::database::conflict`]):
+//! memtables of its own, which its reads ask first. It is checked when it commits ([`crate::database::commit::conflict`]):
 //! of two that wrote the same key the first one wins.
 
 mod cursor;
@@ -15,8 +15,9 @@ use bytes::Bytes;
 pub use cursor::{Cursor, CursorOptions};
 pub(crate) use prefetch::Scan;
 
-use crate::database::conflict::ReadSet;
-use crate::database::core::{Check, Core, OpenTransaction};
+use crate::database::commit::committer::{Check, OpenTransaction};
+use crate::database::commit::conflict::ReadSet;
+use crate::database::core::Core;
 use crate::database::{Batch, Snapshot, Store};
 use crate::entry::{Pair, RangeTombstone, SequenceNo};
 use crate::keyfile::KeyHash;
@@ -41,6 +42,7 @@ pub enum Isolation {
 /// A transaction over all stores of a database. Dropped, it is rolled back.
 #[derive(Debug)]
 pub struct Transaction {
+    core: Arc<Core>,
     open: OpenTransaction,
     isolation: Isolation,
     batch: Batch,
@@ -53,7 +55,8 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn new(core: &Arc<Core>, isolation: Isolation) -> Transaction {
         Transaction {
-            open: core.open_transaction(),
+            core: core.clone(),
+            open: core.committer.open_transaction(),
             isolation,
             batch: Batch::new(),
             own: Vec::new(),
@@ -122,16 +125,16 @@ impl Transaction {
         self.check(store)?;
         let own = self.own.iter().find(|(no, _)| *no == store.state().no);
         if let Some(found) = own.and_then(|(_, table)| table.get(key, KeyHash::of(key), SequenceNo::MAX)) {
-            return self.open.core().value_of(found);
+            return self.core.reader.value_of(found);
         }
         if self.isolation == Isolation::Serializable {
             self.read.keys.push((store.state().no, Bytes::copy_from_slice(key)));
         }
-        self.open.core().get(store.state(), key, Some(self.open.sequence())).await
+        self.core.reader.get(store.state(), key, Some(self.open.sequence())).await
     }
 
     fn check(&self, store: &Store) -> Result<()> {
-        if !Arc::ptr_eq(store.core(), self.open.core()) {
+        if !Arc::ptr_eq(store.core(), &self.core) {
             return Err(Error::invalid(format!("store {:?} is of another database", store.name())));
         }
         Ok(())
@@ -152,14 +155,14 @@ impl Transaction {
     /// # Errors
     /// `Conflict`: begin again. Else as [`crate::Database::write`].
     pub async fn commit(self, options: &WriteOptions) -> Result<()> {
-        let Transaction { open, isolation, batch, read, .. } = self;
+        let Transaction { core, open, isolation, batch, read, .. } = self;
         if batch.is_empty() {
             // It read from one snapshot, so it is as if it had run alone at that moment. But all its writes may have
             // been refused.
             return batch.accepted();
         }
         let read = (isolation == Isolation::Serializable).then_some(&read);
-        open.core().commit(batch, options, Some(Check::Transaction(&open, read))).await
+        core.committer.commit(batch, options, Some(Check::Transaction(&open, read))).await
     }
 
     /// Forgets what was written.

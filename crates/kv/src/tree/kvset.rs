@@ -562,3 +562,8 @@ impl TreeState {
         is_newest.then_some(newest)
     }
 }
+
+/// Segments that a kvset has values in.
+pub(crate) fn referenced(kvset: &Arc<Kvset>) -> impl Iterator<Item = SegmentNo> {
+    kvset.record().info.references.iter().map(|references| references.segment)
+}

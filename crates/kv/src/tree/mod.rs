@@ -40,6 +40,6 @@ pub(crate) use edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo, Pla
 pub(crate) use jobs::{
     DenseMirrors, JobContext, JobOutput, Overwritten, compact, merge, move_down, spill, thin,
 };
-pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState};
+pub(crate) use kvset::{FoundVersion, Kvset, Opener, TreeState, referenced};
 pub(crate) use range_drop::{drop_hidden, hidden};
 pub(crate) use shape::{Leaf, TreeRecord};

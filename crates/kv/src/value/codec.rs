@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::entry::{Codec, LONGEST_VALUE};
+use crate::entry::{Codec, LONGEST_VALUE, Pointer};
+use crate::{Error, Result};
 
 /// Values are compressed once and read often: what takes longer to compress does not pay.
 const ZSTD_LEVEL: i32 = 3;
@@ -28,6 +29,18 @@ pub(crate) fn decompress(codec: Codec, stored: &Bytes, len: usize) -> Option<Byt
         Codec::Zstd => Bytes::from(zstd::bulk::decompress(stored, len).ok()?),
     };
     (value.len() == len).then_some(value)
+}
+
+/// The value itself of what is kept in memory: as it is stored.
+///
+/// # Errors
+/// `Corrupted` if it does not decompress.
+pub(crate) fn plain_value(stored: Bytes, home: Option<&Pointer>) -> Result<Bytes> {
+    let Some(pointer) = home.filter(|pointer| pointer.codec != Codec::None) else { return Ok(stored) };
+    let plain = decompress(pointer.codec, &stored, pointer.len as usize);
+    plain.ok_or_else(|| {
+        Error::corrupted(format!("a value of segment {} does not decompress", pointer.segment))
+    })
 }
 
 #[cfg(test)]
