@@ -80,6 +80,7 @@ mod memory;
 mod merge;
 mod notify;
 mod objects;
+mod opening;
 mod overrides;
 mod pace;
 mod settings;
@@ -107,10 +108,10 @@ pub use entry::{LONGEST_KEY, LONGEST_VALUE};
 pub use environment::{BackgroundTask, Environment, LiveEnvironment, MakeLocalTask, ThreadEnvironment};
 pub use error::{Error, ErrorKind, Result};
 pub use latency::{LatencyBucket, LatencySummary};
+pub use opening::{OnProgress, OpenOptions, RecoveryProgress};
 pub use overrides::{DatabaseOverrides, StoreOverrides};
 pub use settings::{
-    Compression, DatabaseSettings, Durability, FilterMemory, LONGEST_NAME, OnProgress, OpenOptions,
-    RecoveryProgress, StoreSettings, WriteOptions,
+    Compression, DatabaseSettings, Durability, FilterMemory, LONGEST_NAME, StoreSettings, WriteOptions,
 };
 pub use transaction::{Cursor, CursorOptions, Isolation, Transaction};
 pub use tree::policy::{ClassChoice, LevelClasses, MediaPolicy, PolicyTemplate};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{CacheKey, Owner};
+use super::owner::{CacheKey, Owner};
 use crate::entry::SequenceNo;
 use crate::keyfile::KeyHash;
 

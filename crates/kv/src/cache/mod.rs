@@ -20,10 +20,12 @@
 //! Index pages, leaf pages and values are scan-resistant each by itself (S3-FIFO).
 
 mod cached_version;
+mod owner;
 mod reserved;
 mod values;
 
 pub(crate) use cached_version::{HeldValue, Newest, VersionId};
+pub(crate) use owner::{CacheKey, Owner};
 pub(crate) use reserved::Reserved;
 use values::Values;
 
@@ -40,35 +42,14 @@ use quick_cache::Weighter;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 
 use crate::Result;
-use crate::keyfile::{FilterPart, KeyHash, Page, PageAddress};
+use crate::keyfile::{FilterPart, KeyHash, Page};
 use crate::notify::yield_now;
 use crate::threads::Threads;
-
-/// The owner of cached entries: an open key file, or a store. An owner is never reused within a cache, so entries of a
-/// former owner are never found. Numbers and hashes are the same in each run, so that repeated runs evict the same
-/// entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Owner(u64);
 
 impl Owner {
     /// Another one.
     pub(crate) fn next(cache: &Cache) -> Owner {
         Owner(cache.owners.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-/// Something that can be cached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct CacheKey {
-    owner: Owner,
-    /// A page number, or the hash of a key.
-    position: u64,
-}
-
-impl CacheKey {
-    /// A page of a file.
-    pub(crate) fn page(owner: Owner, address: PageAddress) -> CacheKey {
-        CacheKey { owner, position: u64::from(address.no) }
     }
 }
 

@@ -14,7 +14,9 @@ use crate::database::stats::statistics::Statistics;
 use crate::database::store::Store;
 use crate::environment::Environment;
 use crate::manifest::{DatabaseRecord, Record};
-use crate::settings::{Compression, DatabaseSettings, OpenOptions};
+use crate::opening::OpenOptions;
+use crate::settings::Compression;
+use crate::settings::DatabaseSettings;
 use crate::transaction::CursorOptions;
 
 /// A copy has this fraction (1/n) of the database's memory.

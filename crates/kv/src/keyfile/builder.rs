@@ -1,6 +1,7 @@
 //! Fills one page after another.
 
 use super::page::{HEADER_BYTES, PageAddress, PageKind, RESTART_INTERVAL, checksum};
+use super::prefix::common_prefix;
 use crate::wire::put_varint;
 
 /// One page that is being filled.
@@ -18,11 +19,6 @@ pub(super) struct PageBuilder {
 
 /// In an index page an entry is a restart if it shares at most this many bytes with the one before.
 const MAX_SHARED_AT_RESTART: usize = 32;
-
-/// Bytes that `a` and `b` begin with alike.
-pub(super) fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
-}
 
 impl PageBuilder {
     pub(super) fn new(kind: PageKind, unit_bytes: usize) -> PageBuilder {

@@ -6,43 +6,15 @@
 //!
 //! The format on the devices depends on what `fastbloom` does with a hash; a test holds it to that.
 
-use std::hash::{BuildHasher, Hasher};
-use std::sync::LazyLock;
+use super::hash::KeyHash;
 
-use fastbloom::{BloomFilter, DefaultHasher};
+use fastbloom::BloomFilter;
 
 use super::builder::UnsealedPage;
 use super::page::{HEADER_BYTES, Page, PageAddress, PageKind};
 use crate::cache::Reserved;
 use crate::notify::yield_now;
 use crate::wire::{Decoder, Malformed};
-
-/// Part of the format: never to be changed.
-static HASHER: LazyLock<DefaultHasher> = LazyLock::new(|| DefaultHasher::seeded(b"tanada-kv filter"));
-
-/// A key as filters know it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeyHash(u64);
-
-impl KeyHash {
-    #[inline]
-    pub(crate) fn of(key: &[u8]) -> KeyHash {
-        let mut hasher = HASHER.build_hasher();
-        hasher.write(key);
-        KeyHash(hasher.finish())
-    }
-
-    /// The hash itself.
-    pub(crate) fn get(self) -> u64 {
-        self.0
-    }
-
-    /// Which of `parts` it belongs to. It takes the lower half, for the part itself looks at the upper bits first.
-    #[inline]
-    fn part(self, parts: u32) -> u32 {
-        ((u64::from(self.0 as u32) * u64::from(parts)) >> 32) as u32
-    }
-}
 
 /// The shape of a file's filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +44,7 @@ pub(crate) struct FilterPart {
 impl FilterPart {
     #[inline]
     pub(crate) fn may_contain(&self, hash: KeyHash) -> bool {
-        self.bits.contains_hash(hash.0)
+        self.bits.contains_hash(hash.get())
     }
 
     /// The part in a page.
@@ -152,7 +124,7 @@ impl FilterBuilder {
         let mut filters: Vec<BloomFilter> = (0..parts).map(empty).collect();
         for part in std::mem::take(&mut self.hashes) {
             for hash in part {
-                filters[hash.part(parts) as usize].insert_hash(hash.0);
+                filters[hash.part(parts) as usize].insert_hash(hash.get());
             }
             yield_now().await;
         }
@@ -214,7 +186,7 @@ mod tests {
 
     #[test]
     fn filter_bits_are_stable_across_versions() {
-        assert_eq!(KeyHash::of(b"key"), KeyHash(KEY_HASH));
+        assert_eq!(KeyHash::of(b"key").get(), KEY_HASH);
         let (_, pages) = {
             let mut builder = FilterBuilder::new(10, 4096);
             for key in 0..1000u32 {

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
-use super::filter::{FilterPart, KeyHash};
+use super::filter::FilterPart;
 use super::footer::{FOOTER_BYTES, Footer, parse_tail};
+use super::hash::KeyHash;
 use super::page::{Page, PageAddress, PageKind, checksum};
 use super::payload;
 use crate::wire::Malformed;

@@ -14,20 +14,23 @@ mod cursor;
 mod damage;
 mod filter;
 mod footer;
+mod hash;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod hostile;
 mod info;
 mod page;
 mod payload;
+mod prefix;
 mod reader;
 #[cfg(test)]
 mod tests;
 mod writer;
 
 pub(crate) use cursor::{Access, KeyCursor};
-pub(crate) use filter::{FilterPart, KeyHash};
+pub(crate) use filter::FilterPart;
 #[cfg(test)]
 pub(crate) use footer::FORMAT;
+pub(crate) use hash::KeyHash;
 pub(crate) use info::KeyFileInfo;
 #[cfg(test)]
 pub(crate) use info::SegmentReferences;

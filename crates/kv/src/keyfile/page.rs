@@ -28,7 +28,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::builder::common_prefix;
+use super::prefix::common_prefix;
 use crate::entry::SequenceNo;
 use crate::wire::{Decoder, Malformed};
 

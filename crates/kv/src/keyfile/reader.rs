@@ -11,8 +11,9 @@ use bytes::Bytes;
 use tanada_io::{Buffer, BufferPool};
 use tanada_volume::{BLOCK_BYTES, Object};
 
-use super::filter::{FilterPart, FilterShape, KeyHash, ResidentFilter};
+use super::filter::{FilterPart, FilterShape, ResidentFilter};
 use super::footer::{FOOTER_BYTES, FORMAT, Footer, FooterError, parse_tail};
+use super::hash::KeyHash;
 use super::info::KeyFileInfo;
 use super::page::{Page, PageAddress, PageKind};
 use super::payload;

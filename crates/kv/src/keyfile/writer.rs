@@ -12,12 +12,14 @@ use bytes::Bytes;
 use tanada_io::BufferPool;
 use tanada_volume::{BLOCK_BYTES, Object};
 
-use super::builder::{PageBuilder, UnsealedPage, common_prefix};
+use super::builder::PageBuilder;
+use super::builder::UnsealedPage;
 use super::filter::FilterBuilder;
 use super::footer::{FOOTER_BYTES, Footer, MAX_LEVELS, encode_tail};
 use super::info::{KeyFileInfo, SegmentReferences};
 use super::page::{PageAddress, PageKind};
 use super::payload;
+use super::prefix::common_prefix;
 use crate::entry::{Content, LONGEST_KEY, RangeTombstone, SegmentNo, SequenceNo, Version};
 use crate::stream::{Pieces, StreamWriter, sync};
 use crate::{Error, Result};

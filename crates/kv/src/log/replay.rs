@@ -19,7 +19,7 @@ use super::segment::PlacedSegment;
 use super::{BLOCK, Lsn};
 use crate::entry::SegmentNo;
 use crate::objects::{Lease, ObjectKind, Objects};
-use crate::settings::RecoveryProgress;
+use crate::opening::RecoveryProgress;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;

@@ -9,8 +9,8 @@
 //! ends: a kvset takes the place of several.
 
 use super::edit::{KvsetNo, KvsetRecord, LeafNo};
-use super::pick::numbers;
 use super::shape::Tree;
+use crate::tree::job::numbers;
 
 /// Chunks that a merge has to free beyond those that it takes.
 const MIN_GAINED_CHUNKS: u64 = 2;

@@ -12,9 +12,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::edit::{KvsetKind, KvsetRecord};
-use super::pick::{Job, PickSettings, Picked, Surroundings, key_bytes, numbers, pick_spill};
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
+use crate::tree::job::Job;
+use crate::tree::job::PickSettings;
+use crate::tree::job::Picked;
+use crate::tree::job::Surroundings;
+use crate::tree::job::key_bytes;
+use crate::tree::job::numbers;
+use crate::tree::spill_choice::pick_spill;
 
 /// Urgency of the space bound over that of other limits.
 const SPACE_URGENCY_FACTOR: f64 = 10.0;
@@ -274,11 +280,11 @@ pub(crate) fn pick_cleaning<K: AsRef<KvsetRecord> + Clone>(
 mod tests {
     use bytes::Bytes;
 
-    use super::super::pick::LogSegmentUse;
     use super::super::pick::testing::*;
     use super::super::shape::TreeRecord;
     use super::*;
     use crate::keyfile::KeyFileInfo;
+    use crate::tree::job::LogSegmentUse;
 
     #[test]
     fn garbage_collection_prefers_the_best_ratio_of_freed_to_written_bytes() {

@@ -24,6 +24,7 @@ mod cursor;
 pub(crate) mod edit;
 pub(crate) mod garbage;
 pub(crate) mod heat;
+pub(crate) mod job;
 pub(crate) mod jobs;
 mod kvset;
 pub(crate) mod mirror;
@@ -32,6 +33,7 @@ pub(crate) mod policy;
 mod range_drop;
 pub(crate) mod reorder;
 pub(crate) mod shape;
+pub(crate) mod spill_choice;
 #[cfg(test)]
 mod tests;
 

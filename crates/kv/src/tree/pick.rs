@@ -18,121 +18,15 @@
 //! If none of these is due, neighbours that are empty or small become one leaf, which reads and writes nothing: a store
 //! whose keys only grow, like a queue, leaves a trail of empty leaves behind.
 
-use std::collections::{BTreeMap, BTreeSet};
+use super::job::{Job, PickSettings, Picked, Surroundings, data_bytes, is_copy, key_bytes, numbers};
+use super::spill_choice::{LEAVE_OUT_FACTOR, pick_spill};
+use std::collections::BTreeSet;
 
 use super::coalesce::pick_gathering;
-use super::edit::{Change, Edit, KvsetKind, KvsetNo, KvsetRecord, LeafNo};
+use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo};
 use super::garbage::{Garbage, Space, emptied_beside, pick_garbage};
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
-
-/// The thresholds of jobs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct PickSettings {
-    /// Kvsets at the root that make a spill due. Default: 4; the engine passes half of `slow_root_kvsets`, 8.
-    pub(crate) root_kvsets: usize,
-    /// Bytes of keys and values at the root that make a spill due. Default: 1 GiB.
-    pub(crate) root_bytes: u64,
-    /// Most bytes of one spill, unless one kvset alone has more. Default: 256 MiB.
-    pub(crate) spill_bytes: u64,
-    /// A spill may be larger if it moves no more values than this, with this many bytes: one pass over the log
-    /// suffices. Default: none.
-    pub(crate) moved_values: u64,
-    pub(crate) moved_bytes: u64,
-    /// Kvsets in a leaf that make a compaction due. Default: 4.
-    pub(crate) leaf_kvsets: usize,
-    /// A leaf with this many bytes and half of it more is split. Default: 512 MiB.
-    pub(crate) leaf_bytes: u64,
-    /// Bytes of value segments over the bytes in them that are referenced. Default: 1.3.
-    pub(crate) space_amplification: f64,
-    /// A value segment with fewer bytes is small. Default: 0, which none is.
-    pub(crate) small_segment_bytes: u64,
-}
-
-impl Default for PickSettings {
-    fn default() -> PickSettings {
-        PickSettings {
-            root_kvsets: 4,
-            root_bytes: 1 << 30,
-            spill_bytes: 256 << 20,
-            moved_values: 0,
-            moved_bytes: 0,
-            leaf_kvsets: 4,
-            leaf_bytes: 512 << 20,
-            space_amplification: 1.3,
-            small_segment_bytes: 0,
-        }
-    }
-}
-
-/// What the engine knows beside the tree.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Surroundings {
-    /// Urgency of emptying the log: the fastest class has reached its limit, or too much log would have to be replayed.
-    pub(crate) log_pressure: f64,
-    /// The share of a leaf's newer versions that took the place of older ones, in spills and merges so far.
-    pub(crate) overwritten: f64,
-    /// Bytes that are free for what jobs write; `None` for no bound.
-    pub(crate) free_bytes: Option<u64>,
-    /// Free space is low; also count obsolete data held by the root.
-    pub(crate) is_tight: bool,
-    /// Bytes that were written to log segments, of those that are read-only by now, and whether anything but the leaves
-    /// of this store references them: memtables, roots, other stores.
-    pub(crate) log_segments: BTreeMap<SegmentNo, LogSegmentUse>,
-}
-
-/// The use of a log segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogSegmentUse {
-    /// Its allocated bytes.
-    pub(crate) bytes: u64,
-    /// It is needed elsewhere, so emptying it here would not free it.
-    pub(crate) is_needed_elsewhere: bool,
-}
-
-/// A job to be done.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Job {
-    /// The root's oldest kvsets, newest of them first.
-    Spill { kvsets: Vec<KvsetNo> },
-    /// Neighbours in a leaf, newest first; values in the emptied segments are rewritten.
-    Compact { leaf: LeafNo, kvsets: Vec<KvsetNo>, emptied: BTreeSet<SegmentNo> },
-    /// All kvsets of a leaf, whose values get mirrors if they have none.
-    Mirror { leaf: LeafNo, kvsets: Vec<KvsetNo> },
-    /// Each of these leaves becomes a part of the one before it.
-    Join { leaves: Vec<LeafNo> },
-    /// Remove these, since all their entries are deleted.
-    Drop { kvsets: Vec<(LeafNo, KvsetNo)> },
-}
-
-impl Job {
-    pub(crate) const COMPACTION: &'static str = "compaction";
-    /// A compaction that rewrites values.
-    pub(crate) const GARBAGE: &'static str = "garbage";
-    /// Kvsets of the root that wait for no spill become one.
-    pub(crate) const MERGE: &'static str = "merge";
-
-    /// Returns its name in statistics.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Job::Spill { .. } => "spill",
-            Job::Compact { .. } => Job::COMPACTION,
-            Job::Mirror { .. } => "mirrors",
-            Job::Join { .. } => "join",
-            Job::Drop { .. } => "drop",
-        }
-    }
-}
-
-/// A job and how much it presses.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Picked {
-    pub(crate) job: Job,
-    pub(crate) pressure: f64,
-}
-
-/// A compaction leaves a kvset out whose bytes are this many times those of all newer ones of its leaf.
-const LEAVE_OUT_FACTOR: u64 = 2;
 
 /// Promoted copies are given up at this many times the kvsets that a leaf may have.
 const MAX_LEAF_FACTOR: f64 = 2.0;
@@ -144,9 +38,6 @@ const JOIN_DIVISOR: u64 = 2;
 const MAX_JOINED_LEAVES: usize = 64;
 /// Joined leaves have at most this many times the kvsets that a leaf may have.
 const MAX_JOINED_KVSETS_FACTOR: usize = 2;
-
-/// Most urgency of a log that takes space: leaves that are neglected for it take more space in the end.
-const MAX_LOG_URGENCY: f64 = 3.0;
 
 /// The job that `tree` needs most, `None` if it needs none; and how much space it takes beyond what it needs.
 pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
@@ -197,82 +88,6 @@ fn pick_join<K: AsRef<KvsetRecord>>(tree: &Tree<K>, settings: &PickSettings) -> 
 /// The edit by which each of `leaves` becomes a part of the one before it.
 pub(crate) fn join(leaves: &[LeafNo]) -> Edit {
     Edit { changes: leaves.iter().map(|leaf| Change::JoinLeaf { leaf: *leaf }).collect() }
-}
-
-pub(crate) fn data_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
-    kvset.as_ref().info.data_bytes()
-}
-
-/// Bytes of a kvset that a merge of keys writes.
-pub(crate) fn key_bytes<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
-    let info = &kvset.as_ref().info;
-    // Pointers and sequence numbers weigh about as much as short keys.
-    info.key_bytes + info.inline_bytes + 16 * info.entries
-}
-
-/// Values that it has apart from its keys.
-fn values<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
-    kvset.as_ref().info.references.iter().map(|references| references.values).sum()
-}
-
-pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
-    tree: &Tree<K>,
-    settings: &PickSettings,
-    around: &Surroundings,
-) -> Option<Picked> {
-    let bytes: u64 = tree.root.iter().map(data_bytes).sum();
-    let by_number = tree.root.len() as f64 / settings.root_kvsets.max(1) as f64;
-    let by_bytes = bytes as f64 / settings.root_bytes.max(1) as f64;
-    let oldest = tree.root.last()?;
-    // Output that precedes any freed space has to fit.
-    let free_bytes = around.free_bytes.filter(|_| around.is_tight).unwrap_or(u64::MAX);
-    let mut chosen = vec![oldest.as_ref().no];
-    let (mut spilled, mut values) = (data_bytes(oldest), values(oldest));
-    for kvset in tree.root.iter().rev().skip(1) {
-        spilled += data_bytes(kvset);
-        values += self::values(kvset);
-        let is_one_round = values <= settings.moved_values && spilled <= settings.moved_bytes;
-        if spilled > free_bytes / 2 || (spilled > settings.spill_bytes && !is_one_round) {
-            break;
-        }
-        chosen.push(kvset.as_ref().no);
-    }
-    chosen.reverse();
-    let pressure = by_number.max(by_bytes).max(around.log_pressure.min(MAX_LOG_URGENCY));
-    Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
-}
-
-/// Returns the root kvsets to merge, newest first; none if there are too few. The oldest is left to spills, and so are
-/// those that are taken or older than a taken one. The merge has at most `most_bytes` of keys and values.
-pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
-    root: &[K],
-    settings: &PickSettings,
-    most_bytes: u64,
-    is_taken: impl Fn(KvsetNo) -> bool,
-) -> Vec<KvsetNo> {
-    let candidates = root.iter().take(root.len().saturating_sub(1));
-    let candidates: Vec<&K> = candidates.take_while(|kvset| !is_taken(kvset.as_ref().no)).collect();
-    let (mut newer, mut bytes, mut count) = (0, 0, 0);
-    for (index, kvset) in candidates.iter().enumerate() {
-        bytes += data_bytes(kvset);
-        if bytes > most_bytes || (index >= 2 && key_bytes(kvset) > LEAVE_OUT_FACTOR * newer) {
-            break;
-        }
-        newer += key_bytes(kvset);
-        count += 1;
-    }
-    if count < settings.root_kvsets.div_ceil(2).max(2) {
-        return Vec::new();
-    }
-    numbers(&candidates[..count])
-}
-
-pub(super) fn is_copy<K: AsRef<KvsetRecord>>(kvset: &K) -> bool {
-    kvset.as_ref().kind == KvsetKind::Promoted
-}
-
-pub(super) fn numbers<K: AsRef<KvsetRecord>>(kvsets: &[K]) -> Vec<KvsetNo> {
-    kvsets.iter().map(|kvset| kvset.as_ref().no).collect()
 }
 
 fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> Option<Picked> {
@@ -396,8 +211,9 @@ pub(super) mod testing {
 #[cfg(test)]
 mod tests {
     use super::super::shape::TreeRecord;
+    use super::super::spill_choice::pick_merge;
     use super::testing::*;
-    use super::{Job, KvsetNo, KvsetRecord, LeafNo, PickSettings, Surroundings, pick_merge};
+    use super::{Job, KvsetNo, KvsetRecord, LeafNo, PickSettings, Surroundings};
 
     fn around() -> Surroundings {
         Surroundings::default()

@@ -10,6 +10,7 @@
 
 mod batched_read;
 pub(crate) mod codec;
+mod gathered;
 mod header;
 mod permits;
 mod read_limiter;
@@ -18,13 +19,14 @@ mod segment;
 mod writer;
 
 pub(crate) use batched_read::{Damaged, Reading, largest_read, read_each, read_stored};
+pub(crate) use gathered::Wanted;
 #[cfg(test)]
 pub(crate) use header::FORMAT as SEGMENT_FORMAT;
 pub(crate) use header::HEADER_BYTES;
 pub(crate) use permits::Room;
 #[cfg(doc)]
 pub(crate) use replicas::ReplicaSelector;
-pub(crate) use segment::{Segment, Segments, Wanted};
+pub(crate) use segment::{Segment, Segments};
 pub(crate) use writer::SegmentWriter;
 
 // As `super::sync` and `super::notify`, for modules that are built with others, too.

@@ -1,6 +1,6 @@
 //! How a value lies in a block: a header, the value, its key.
 
-use super::super::Newest;
+use super::super::cached_version::Newest;
 use crate::entry::SequenceNo;
 
 /// Items begin at multiples of this.

@@ -12,7 +12,7 @@ use crate::database::shared::Writing;
 use crate::database::state::store_state::StoreState;
 use crate::pace::Pace;
 use crate::tree::chunk_coalescing::{Together, pick_together};
-use crate::tree::pick::Job;
+use crate::tree::job::Job;
 use crate::tree::{JobContext, KvsetNo, LeafNo, TreeState};
 
 /// Merges neighbours of a store's tree that give chunks back; whether it did. To be called by whoever has the turn

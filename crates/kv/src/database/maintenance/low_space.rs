@@ -5,7 +5,7 @@
 //! root nothing of it comes free. Then leaves are merged one by one with what the root hides of them: that takes no
 //! more space than one leaf's keys, which is [kept](crate::database::space::reservation), and what is left of them is less each time.
 
-use crate::tree::pick::key_bytes;
+use crate::tree::job::key_bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

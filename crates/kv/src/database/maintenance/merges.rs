@@ -13,7 +13,8 @@ use crate::database::maintenance::runner::JobRunner;
 use crate::database::memory::job_memory::JobMemory;
 use crate::database::shared::Writing;
 use crate::database::state::store_state::StoreState;
-use crate::tree::pick::{Job, pick_merge};
+use crate::tree::job::Job;
+use crate::tree::spill_choice::pick_merge;
 use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 
 /// A merge makes at most this fraction (1/n) of the fastest class: its output is spilled, and gives space back, as a

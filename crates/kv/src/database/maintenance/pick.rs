@@ -9,8 +9,12 @@ use parking_lot::Mutex;
 use crate::database::state::store_state::StoreState;
 use crate::entry::SequenceNo;
 use crate::tree::garbage::Space;
-use crate::tree::pick::{Job, PickSettings, Surroundings, pick, pick_spill};
+use crate::tree::job::Job;
+use crate::tree::job::PickSettings;
+use crate::tree::job::Surroundings;
+use crate::tree::pick::pick;
 use crate::tree::shape::Tree;
+use crate::tree::spill_choice::pick_spill;
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 use crate::{ErrorKind, Result};
 

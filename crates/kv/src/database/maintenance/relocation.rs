@@ -37,7 +37,7 @@ use crate::database::state::store_state::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::edit::SegmentRecord;
-use crate::tree::pick::Job;
+use crate::tree::job::Job;
 use crate::tree::policy::Placement;
 use crate::tree::{Change, Edit, Place, TreeState};
 use crate::{Error, ErrorKind, Result};

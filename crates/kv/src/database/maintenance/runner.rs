@@ -28,7 +28,8 @@ use crate::database::space::manager::SpaceManager;
 use crate::database::state::store_state::StoreState;
 use crate::keyfile::KeyFileOptions;
 use crate::pace::Pace;
-use crate::tree::pick::{Job, join};
+use crate::tree::job::Job;
+use crate::tree::pick::join;
 use crate::tree::{
     Change, DenseMirrors, Edit, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden,
 };

@@ -12,8 +12,10 @@ use crate::database::state::store_state::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::TreeState;
+use crate::tree::job::LogSegmentUse;
+use crate::tree::job::PickSettings;
+use crate::tree::job::Surroundings;
 use crate::tree::jobs::{bytes_of_a_round, values_of_a_round};
-use crate::tree::pick::{LogSegmentUse, PickSettings, Surroundings};
 
 /// Space is low with less than this fraction (1/n) of a class free.
 const LOW_SPACE_DIVISOR: u64 = 4;

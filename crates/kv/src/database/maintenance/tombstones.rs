@@ -15,7 +15,7 @@ use crate::database::shared::Writing;
 use crate::database::state::store_state::StoreState;
 use crate::tree::TreeState;
 use crate::tree::garbage::pick_cleaning;
-use crate::tree::pick::Job;
+use crate::tree::job::Job;
 use crate::{ErrorKind, Result};
 
 /// Least time between two tombstone compactions of a store.

@@ -11,12 +11,12 @@
 
 use crate::database::state::remirroring::kvsets;
 use crate::tree::compact;
-use crate::tree::pick::key_bytes;
+use crate::tree::job::key_bytes;
 use std::collections::BTreeSet;
 
 use crate::database::mirrors::keeper::MirrorKeeper;
 use crate::database::state::store_state::StoreState;
-use crate::tree::pick::Job;
+use crate::tree::job::Job;
 use crate::tree::policy::Placement;
 use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeState};
 use crate::{ErrorKind, Result};

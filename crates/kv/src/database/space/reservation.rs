@@ -10,7 +10,7 @@
 //! Who finds no chunk at all, a delete too, waits for what jobs give back: for the log's next segment, and for the
 //! table whose turn it is.
 
-use crate::tree::pick::key_bytes;
+use crate::tree::job::key_bytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! How large segments and leaves are: as set, but no more than a part of their class. What is left of one has to be
 //! rewritten before its space is free, and a volume that is nearly full has little space for that.
 
-use crate::tree::pick::{data_bytes, key_bytes};
+use crate::tree::job::data_bytes;
+use crate::tree::job::key_bytes;
 use std::sync::Arc;
 
 use tanada_volume::Volume;

@@ -18,9 +18,9 @@ use std::collections::{BTreeSet, HashMap};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::sink::Sink;
+use super::sink::{Moved, Sink};
 use super::{JobContext, VERSIONS_PER_SLICE};
-use crate::entry::{Content, FirstHome, Pointer, SegmentNo};
+use crate::entry::{Content, Pointer, SegmentNo};
 use crate::keyfile::KeyCursor;
 use crate::merge::{Groups, Retention};
 use crate::notify::{Notify, yield_now};
@@ -52,13 +52,6 @@ pub(crate) fn values_of_a_round(batch_bytes: u64) -> u64 {
 /// Returns how many bytes a round moves into segments of this size.
 pub(crate) fn bytes_of_a_round(segment_bytes: u64) -> u64 {
     MAX_PARTS.saturating_mul(segment_bytes)
-}
-
-/// The target of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moved {
-    pub(super) home: FirstHome,
-    pub(super) mirror: Option<FirstHome>,
 }
 
 /// Values to be moved in one go.

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 use tanada_volume::Object;
 
-use super::moves::Moved;
 use super::{JobContext, JobOutput, VERSIONS_PER_SLICE};
 use crate::entry::{Content, FirstHome, Pointer, RangeTombstone, SegmentNo, Version};
 use crate::keyfile::KeyFileWriter;
@@ -20,6 +19,13 @@ use crate::{Error, ErrorKind, Result};
 
 /// Objects that are synced concurrently.
 const CONCURRENT_SYNCS: usize = 32;
+
+/// The target of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) home: FirstHome,
+    pub(super) mirror: Option<FirstHome>,
+}
 
 /// The place of a complete kvset.
 #[derive(Debug)]

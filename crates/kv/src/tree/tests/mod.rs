@@ -14,7 +14,8 @@ use world::{World, demote};
 
 use super::heat::HotKeys;
 use super::jobs::promote::promote_keys;
-use super::pick::{Job, PickSettings, Surroundings, join, pick};
+use super::pick::join;
+use super::pick::pick;
 use super::policy::PolicyTemplate;
 use super::*;
 use crate::ErrorKind;
@@ -22,6 +23,9 @@ use crate::cache::Owner;
 use crate::entry::{Content, SegmentNo, SequenceNo};
 use crate::keyfile::KeyHash;
 use crate::objects::ObjectKind;
+use crate::tree::job::Job;
+use crate::tree::job::PickSettings;
+use crate::tree::job::Surroundings;
 use crate::value::Segments;
 
 /// How many kvsets were dropped because deletes hid all of them, and how many lookups were answered by what others had
