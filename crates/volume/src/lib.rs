@@ -46,6 +46,7 @@
 #![forbid(unsafe_code)]
 
 mod adopted;
+mod adoption;
 mod check;
 mod chunk;
 mod class;

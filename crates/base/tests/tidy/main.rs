@@ -3,6 +3,7 @@
 //! It lives in the lowest crate, so it runs in seconds, without the query engine. Each rule is a function from text to
 //! complaints, with a unit test that feeds it bad input: a rule that cannot fail guards nothing.
 
+mod circles;
 mod commits;
 mod documents;
 mod layers;

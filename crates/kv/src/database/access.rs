@@ -1,6 +1,5 @@
 //! What users do with a store: reads, writes, settings and compactions.
 
-use crate::entry::LONGEST_KEY;
 use bytes::Bytes;
 
 use crate::database::commit::batch::{Batch, behind_prefix};
@@ -8,6 +7,7 @@ use crate::database::commit::committer::{Check, OpenTransaction};
 use crate::database::maintenance::manual::compact;
 use crate::database::snapshot::Snapshot;
 use crate::database::store::Store;
+use crate::entry::LONGEST_KEY;
 use crate::log::frame::OperationKind;
 use crate::settings::WriteOptions;
 use crate::transaction::{Cursor, CursorOptions};

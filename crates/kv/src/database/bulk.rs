@@ -15,14 +15,13 @@
 //! So snapshots that were taken before the end see nothing of it. Transactions that are open then, and write what was
 //! loaded, or read it and are serializable, have a conflict.
 
-use crate::database::maintenance::manual::thorough;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 
 use crate::database::core::Core;
-use crate::database::maintenance::manual::written_out;
+use crate::database::maintenance::manual::{thorough, written_out};
 use crate::database::maintenance::turn::Turn;
 use crate::database::state::store_state::StoreState;
 use crate::database::store::Store;

@@ -4,10 +4,8 @@
 //! loaded, sorted, into a new database, without the garbage and the history of the old one. What expires does so at the
 //! same time in both.
 
-use crate::{Error, ErrorKind};
 use std::sync::Arc;
 
-use crate::Result;
 use crate::database::handle::Database;
 use crate::database::snapshot::Snapshot;
 use crate::database::stats::statistics::Statistics;
@@ -15,9 +13,9 @@ use crate::database::store::Store;
 use crate::environment::Environment;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::opening::OpenOptions;
-use crate::settings::Compression;
-use crate::settings::DatabaseSettings;
+use crate::settings::{Compression, DatabaseSettings};
 use crate::transaction::CursorOptions;
+use crate::{Error, ErrorKind, Result};
 
 /// A copy has this fraction (1/n) of the database's memory.
 const MEMORY_DIVISOR: u64 = 8;

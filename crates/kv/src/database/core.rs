@@ -1,6 +1,5 @@
 //! The parts of an open database, which all its handles share, and how it ends.
 
-use crate::database::space::reservation::RESERVED_CHUNKS;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -18,7 +17,8 @@ use crate::database::memory::budget::MemoryBudget;
 use crate::database::mirrors::keeper::MirrorKeeper;
 use crate::database::read::Reader;
 use crate::database::shared::{Shared, Writing};
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
+use crate::database::space::reservation::RESERVED_CHUNKS;
 use crate::memory::Blocks;
 use crate::{Error, ErrorKind, Result};
 

@@ -6,7 +6,7 @@
 //! - [`maintenance`]: the scheduler with its table of tasks, and one file for each of them;
 //! - [`mirrors`]: which segments stay on the fastest class as mirrors, and what is copied there;
 //! - [`state`]: what is kept of each store; [`stats`]: counters, and the present state of a database;
-//! - [`open`], [`recovery`]: making, opening and recovering; [`background`], [`workers`]: the tasks of an open database;
+//! - [`open`], [`recovery`]: making, opening and recovering; [`background`], [`workers`]: tasks of an open database;
 //! - [`bulk`], [`checkpoint`], [`check`]: bulk loads, copies of a database, verification of all its bytes;
 //! - [`handle`], [`store`], [`access`], [`snapshot`]: the handles of users, and what they do with them;
 //! - [`live`], [`settings`], [`drain`]: settings and their changes; classes that are emptied; [`coop`]: cooperative

@@ -11,13 +11,11 @@
 //!
 //! Opening read-only does 1 to 3 and changes nothing.
 
-use crate::database::records::check_name;
-use crate::database::recovery::{begin_writing, leave_out_lost_copies, recover};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use parking_lot::{Mutex, RwLock};
-use tanada_volume::Volume;
+use tanada_volume::{Claim, Volume};
 
 use crate::cache::Cache;
 use crate::classes::Classes;
@@ -29,21 +27,21 @@ use crate::database::coop::YieldBudget;
 use crate::database::core::Core;
 use crate::database::handle::Database;
 use crate::database::live::LiveDatabaseSettings;
+use crate::database::records::check_name;
+use crate::database::recovery::{begin_writing, leave_out_lost_copies, recover};
 use crate::database::shared::Shared;
 use crate::database::snapshot::Snapshots;
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::stats::counters::Counters;
 use crate::environment::Environment;
 use crate::manifest::DatabaseRecord;
 use crate::memory::Blocks;
 use crate::objects::{FIRST_OBJECT, ObjectKind, Objects};
 use crate::opening::OpenOptions;
-use crate::settings::DatabaseSettings;
-use crate::settings::FilterMemory;
+use crate::settings::{DatabaseSettings, FilterMemory};
 use crate::tree::Opener;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
-use tanada_volume::Claim;
 
 /// The right to have a database open in this process, or to `what` else with it.
 fn claim(volume: &Volume, name: &str, what: &str, is_exclusive: bool) -> Result<Arc<Claim>> {

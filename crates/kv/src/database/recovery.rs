@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use tanada_volume::Claim;
+
 use crate::cache::Owner;
 use crate::classes::Classes;
 use crate::crash::{CrashPoints, PlantedBug};
@@ -21,11 +23,9 @@ use crate::log::writer::{Appended, Log, LogOptions};
 use crate::manifest::{DatabaseRecord, LogRecord, Manifest};
 use crate::memory::{Blocks, Memtable};
 use crate::objects::{ObjectKind, Objects};
-use crate::opening::OpenOptions;
-use crate::opening::RecoveryProgress;
+use crate::opening::{OpenOptions, RecoveryProgress};
 use crate::tree::Opener;
 use crate::{Error, ErrorKind, Result};
-use tanada_volume::Claim;
 
 /// The state that a replay builds.
 pub(crate) struct Recovered {

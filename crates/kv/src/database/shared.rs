@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use tanada_volume::Claim;
 
 use crate::classes::Classes;
 use crate::crash::CrashPoints;
@@ -30,7 +31,6 @@ use crate::pace::Hurry;
 use crate::settings::DatabaseSettings;
 use crate::tree::Opener;
 use crate::{Error, ErrorKind, Result};
-use tanada_volume::Claim;
 
 /// State of an opening for writing.
 #[derive(Debug)]

@@ -6,11 +6,10 @@
 //!
 //! The format on the devices depends on what `fastbloom` does with a hash; a test holds it to that.
 
-use super::hash::KeyHash;
-
 use fastbloom::BloomFilter;
 
 use super::builder::UnsealedPage;
+use super::hash::KeyHash;
 use super::page::{HEADER_BYTES, Page, PageAddress, PageKind};
 use crate::cache::Reserved;
 use crate::notify::yield_now;

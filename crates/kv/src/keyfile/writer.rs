@@ -12,8 +12,7 @@ use bytes::Bytes;
 use tanada_io::BufferPool;
 use tanada_volume::{BLOCK_BYTES, Object};
 
-use super::builder::PageBuilder;
-use super::builder::UnsealedPage;
+use super::builder::{PageBuilder, UnsealedPage};
 use super::filter::FilterBuilder;
 use super::footer::{FOOTER_BYTES, Footer, MAX_LEVELS, encode_tail};
 use super::info::{KeyFileInfo, SegmentReferences};

@@ -11,6 +11,8 @@
 //! Invariant: a frame is given only if all frames before it were. What groups say of durability holds whoever wrote
 //! them, because no opening ever cuts off what was durable.
 
+use std::sync::Arc;
+
 use tanada_volume::Object;
 
 use super::frame::{Frame, claimed_frame, decode_frame};
@@ -22,7 +24,6 @@ use crate::objects::{Lease, ObjectKind, Objects};
 use crate::opening::RecoveryProgress;
 use crate::value::Segments;
 use crate::{Error, ErrorKind, Result};
-use std::sync::Arc;
 
 /// Bytes that one I/O of the replay reads.
 const READ_WINDOW_BYTES: u64 = 2 << 20;

@@ -1,8 +1,8 @@
 //! Transactions, and cursors over what they or anybody sees.
 //!
 //! A transaction reads from a snapshot. What it writes is kept twice: as a batch, which is what a commit writes, and in
-//! memtables of its own, which its reads ask first. It is checked when it commits ([`crate::database::commit::conflict`]):
-//! of two that wrote the same key the first one wins.
+//! memtables of its own, which its reads ask first. It is checked when it commits
+//! ([`crate::database::commit::conflict`]): of two that wrote the same key the first one wins.
 
 mod cursor;
 mod overlay;

@@ -15,13 +15,7 @@ use super::edit::KvsetRecord;
 use super::garbage::most_rewritten;
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
-use crate::tree::job::Job;
-use crate::tree::job::PickSettings;
-use crate::tree::job::Picked;
-use crate::tree::job::Surroundings;
-use crate::tree::job::is_copy;
-use crate::tree::job::key_bytes;
-use crate::tree::job::numbers;
+use crate::tree::job::{Job, PickSettings, Picked, Surroundings, is_copy, key_bytes, numbers};
 
 /// Least segments of a job, which may leave two small ones: of cold and of hot values.
 const MIN_SEGMENTS: usize = 4;

@@ -14,12 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::edit::{KvsetKind, KvsetRecord};
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
-use crate::tree::job::Job;
-use crate::tree::job::PickSettings;
-use crate::tree::job::Picked;
-use crate::tree::job::Surroundings;
-use crate::tree::job::key_bytes;
-use crate::tree::job::numbers;
+use crate::tree::job::{Job, PickSettings, Picked, Surroundings, key_bytes, numbers};
 use crate::tree::spill_choice::pick_spill;
 
 /// Urgency of the space bound over that of other limits.

@@ -18,15 +18,14 @@
 //! If none of these is due, neighbours that are empty or small become one leaf, which reads and writes nothing: a store
 //! whose keys only grow, like a queue, leaves a trail of empty leaves behind.
 
-use super::job::{Job, PickSettings, Picked, Surroundings, data_bytes, is_copy, key_bytes, numbers};
-use super::spill_choice::{LEAVE_OUT_FACTOR, pick_spill};
 use std::collections::BTreeSet;
 
 use super::coalesce::pick_gathering;
-use super::edit::{Change, Edit, KvsetNo, KvsetRecord, LeafNo};
+use super::edit::{Change, Edit, KvsetRecord, LeafNo};
 use super::garbage::{Garbage, Space, emptied_beside, pick_garbage};
+use super::job::{Job, PickSettings, Picked, Surroundings, data_bytes, is_copy, key_bytes, numbers};
 use super::shape::{Leaf, Tree};
-use crate::entry::SegmentNo;
+use super::spill_choice::{LEAVE_OUT_FACTOR, pick_spill};
 
 /// Promoted copies are given up at this many times the kvsets that a leaf may have.
 const MAX_LEAF_FACTOR: f64 = 2.0;
@@ -135,9 +134,10 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
 pub(super) mod testing {
     use bytes::Bytes;
 
-    use super::super::edit::{Place, Position, SegmentRecord};
+    use super::super::edit::{KvsetNo, Place, Position, SegmentRecord};
     use super::super::shape::TreeRecord;
     use super::*;
+    use crate::entry::SegmentNo;
     use crate::keyfile::{KeyFileInfo, SegmentReferences};
 
     pub(crate) const SETTINGS: PickSettings = PickSettings {
@@ -210,10 +210,11 @@ pub(super) mod testing {
 
 #[cfg(test)]
 mod tests {
+    use super::super::edit::KvsetNo;
     use super::super::shape::TreeRecord;
     use super::super::spill_choice::pick_merge;
     use super::testing::*;
-    use super::{Job, KvsetNo, KvsetRecord, LeafNo, PickSettings, Surroundings};
+    use super::{Job, KvsetRecord, LeafNo, PickSettings, Surroundings};
 
     fn around() -> Surroundings {
         Surroundings::default()

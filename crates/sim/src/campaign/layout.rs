@@ -16,6 +16,12 @@ use crate::executor::{VirtualTimer, World};
 use crate::oracle::{CHUNK_BYTES, FIRST_FILE, pattern};
 use crate::trace::hash_bytes;
 
+/// Keys of the volumes under test.
+const KEYS: &str = "\
+1;000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f
+2;404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f
+";
+
 /// A class of the volume under test.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassLayout {
@@ -139,7 +145,7 @@ impl Rig {
             buffers: buffers.clone(),
             crash_points,
             planted_bug,
-            keys: KeyRing::parse(super::transformed::KEYS, "the keys").unwrap_or_default(),
+            keys: KeyRing::parse(KEYS, "the keys").unwrap_or_default(),
             ..Parts::new(self.metadata.device())
         }
     }

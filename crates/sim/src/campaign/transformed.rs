@@ -7,12 +7,6 @@ use super::busy as random_work;
 use super::teller::Teller;
 use crate::oracle::{CHUNK_BYTES as CHUNK, Tag};
 
-/// Keys of the volumes under test.
-pub(super) const KEYS: &str = "\
-1;000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f
-2;404142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f606162636465666768696a6b6c6d6e6f707172737475767778797a7b7c7d7e7f
-";
-
 fn transform(compression: Compression, encryption: Option<u16>) -> Attributes {
     Attributes { compression, encryption, page_bytes: Some(CHUNK as u32), ..Attributes::default() }
 }

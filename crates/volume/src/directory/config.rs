@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::join;
 use crate::settings::ClassSettings;
 use crate::{Error, ErrorKind, Result};
 
@@ -248,4 +247,14 @@ impl DirectoryConfig {
         };
         written().map_err(|error| join(&path, &error, "write it"))
     }
+}
+
+pub(super) fn join(folder: &Path, error: &std::io::Error, what: &str) -> Error {
+    let kind = match error.kind() {
+        std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+        std::io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
+        std::io::ErrorKind::StorageFull => ErrorKind::NoSpace,
+        _ => ErrorKind::Device,
+    };
+    Error::new(kind, format!("{}: cannot {what}: {error}", folder.display()))
 }

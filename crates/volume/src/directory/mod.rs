@@ -21,7 +21,7 @@ pub use config::{ClassConfig, DirectoryConfig};
 pub use files::HostOpener;
 pub use lock::DirectoryLock;
 
-use config::{CREATING, FILE, METADATA};
+use config::{CREATING, FILE, METADATA, join};
 
 use crate::parts::ClassParts;
 use crate::settings::{OpenOptions, VolumeSettings};
@@ -84,16 +84,6 @@ pub struct Directory {
     config: parking_lot::Mutex<DirectoryConfig>,
     volume: Volume,
     _lock: Option<DirectoryLock>,
-}
-
-fn join(folder: &Path, error: &std::io::Error, what: &str) -> Error {
-    let kind = match error.kind() {
-        std::io::ErrorKind::NotFound => ErrorKind::NotFound,
-        std::io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
-        std::io::ErrorKind::StorageFull => ErrorKind::NoSpace,
-        _ => ErrorKind::Device,
-    };
-    Error::new(kind, format!("{}: cannot {what}: {error}", folder.display()))
 }
 
 /// The identity of a new volume.

@@ -7,8 +7,7 @@ use std::num::NonZeroU16;
 
 use tanada_base::{ReadError, Reader};
 
-use super::AttributeRecord;
-use super::record::{class, put_id, put_text, text};
+use super::fields::{AttributeRecord, class, put_id, put_text, text};
 use crate::page::PageSettings;
 use crate::settings::LONGEST_NAME;
 use crate::transform::{Algorithm, Compression};

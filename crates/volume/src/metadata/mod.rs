@@ -3,6 +3,7 @@
 //! See `docs/volume-format.md` for the whole. [`journal`] writes, [`replay`] reads, [`recovered`] is what was read.
 
 mod block;
+mod fields;
 mod file;
 pub(crate) mod journal;
 pub(crate) mod record;
@@ -11,10 +12,11 @@ pub(crate) mod replay;
 mod successor;
 pub(crate) mod superblock;
 
+pub(crate) use fields::AttributeRecord;
 pub use file::FileAttributes;
 pub(crate) use file::{FileRecord, FolderRecord};
 pub(crate) use journal::{Journal, Log, Queue, Rest, Snapshot};
-pub(crate) use record::{AttributeRecord, Record};
+pub(crate) use record::Record;
 pub(crate) use recovered::{
     Recovered, RecoveredClass, RecoveredObject, WallTime, renamed_below, renamed_folders,
 };

@@ -8,19 +8,13 @@
 
 use tanada_base::{ReadError, Reader};
 
-use super::file::{self, FileRecord};
+use super::fields::{AttributeRecord, class, put_id, put_text, text};
+use super::file;
+use super::file::FileRecord;
 use crate::adopted::Identity;
 use crate::chunk::Place;
 use crate::settings::LONGEST_NAME;
 use crate::statistics::ChunkStatistics;
-
-/// Classes and so on, by number.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct AttributeRecord {
-    pub(crate) class: Option<u8>,
-    pub(crate) pin: Option<u8>,
-    pub(crate) quota_bytes: Option<u64>,
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Record {
@@ -162,11 +156,6 @@ const LAST_TAG: u8 = *file::TAGS.end();
 /// The tag of [`Record::Key`].
 const KEY: u8 = 25;
 
-pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(&(text.len() as u16).to_be_bytes());
-    out.extend_from_slice(text.as_bytes());
-}
-
 fn put_place(out: &mut Vec<u8>, place: Place) {
     out.push(place.class);
     out.extend_from_slice(&place.no.to_be_bytes());
@@ -184,11 +173,6 @@ fn identity(reader: &mut Reader<'_>) -> Result<Identity, ReadError> {
         size_bytes: reader.u64()?,
         modified_ns: i128::from_be_bytes(reader.array()?),
     })
-}
-
-pub(super) fn put_id(out: &mut Vec<u8>, tag: u8, id: u64) {
-    out.push(tag);
-    out.extend_from_slice(&id.to_be_bytes());
 }
 
 impl Record {
@@ -350,21 +334,8 @@ struct Fields {
     tag: u8,
 }
 
-pub(super) fn text(reader: &mut Reader<'_>, most: usize) -> Result<Result<String, String>, ReadError> {
-    let len = reader.u16()? as usize;
-    let bytes = reader.take(len)?;
-    if len > most {
-        return Ok(Err(format!("a name of {len} bytes")));
-    }
-    Ok(String::from_utf8(bytes.to_vec()).map_err(|_| "a name is not UTF-8".to_owned()))
-}
-
 fn place(reader: &mut Reader<'_>) -> Result<Place, ReadError> {
     Ok(Place { class: reader.u8()?, no: reader.u32()? })
-}
-
-pub(super) fn class(id: u8) -> Option<u8> {
-    (id != u8::MAX).then_some(id)
 }
 
 impl Fields {

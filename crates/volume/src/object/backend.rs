@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tanada_io::{Backend, Completion, Method, Operation, Request, Ticket};
 
 use super::read::into_io;
+use super::ticket::{CLASS_SHIFT, DEVICE_SHIFT, IS_FILE, IS_READ};
 use super::{Object, ObjectState, read, write};
 use crate::settings::BLOCK_BYTES;
 use crate::volume::Core;
@@ -24,11 +25,6 @@ use crate::waiting::Driven;
 /// In a ticket's place: what it names.
 const IS_WRITE: u64 = 1 << 63;
 const IS_DRIVEN: u64 = 1 << 62;
-const IS_READ: u64 = 1 << 61;
-const IS_FILE: u64 = 1 << 60;
-/// The class and the device of a read, and the place that the device below gave it.
-const CLASS_SHIFT: u32 = 54;
-const DEVICE_SHIFT: u32 = 44;
 
 /// Finished futures are forgotten when there are so many.
 const MOST_DRIVEN: usize = 64;
@@ -168,19 +164,5 @@ impl ObjectBackend {
         writes.next += 1;
         writes.driven.insert(no, driven);
         Ticket { place: IS_DRIVEN, no }
-    }
-}
-
-/// The ticket of a read that the device below gave `ticket`: of the adopted file, or of a device of a class.
-pub(super) fn read_ticket(ticket: Ticket, device: Option<(u8, usize)>) -> Ticket {
-    let source = match device {
-        Some((class, device)) => u64::from(class) << CLASS_SHIFT | (device as u64) << DEVICE_SHIFT,
-        None => IS_FILE,
-    };
-    let is_named = ticket != Ticket::default() && ticket.place >> DEVICE_SHIFT == 0;
-    if is_named {
-        Ticket { place: IS_READ | source | ticket.place, no: ticket.no }
-    } else {
-        Ticket::default()
     }
 }

@@ -19,8 +19,8 @@ use std::time::Duration;
 use tanada_io::{Buffer, Completion, Device, Operation, Request, Ticket, is_cancelled};
 
 use super::ObjectState;
-use super::backend::read_ticket;
 use super::gather::Gather;
+use super::ticket::read_ticket;
 use crate::chunk::table::Leaf;
 use crate::class::Class;
 use crate::class::device::{ClassDevice, ends_early, is_put_off};

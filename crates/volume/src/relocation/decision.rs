@@ -9,9 +9,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::Relocation;
-use crate::Object;
-
 /// Decisions that are remembered.
 pub(crate) const MOST_DECISIONS: usize = 4096;
 
@@ -60,41 +57,10 @@ impl Decisions {
         decisions.push_back((object, decision));
     }
 
-    fn last(&self, object: u64, chunk: u64) -> Option<Decision> {
+    pub(super) fn last(&self, object: u64, chunk: u64) -> Option<Decision> {
         let decisions = self.0.lock();
         let found =
             decisions.iter().rev().find(|(id, decision)| *id == object && decision.chunks.contains(&chunk));
         found.map(|(_, decision)| decision.clone())
-    }
-}
-
-impl Object {
-    /// The last decision on a chunk, if it is remembered.
-    pub fn explain(&self, chunk: u64) -> Option<Decision> {
-        self.core.decisions.last(self.state.id, chunk)
-    }
-
-    /// Notes a decision that moves nothing.
-    pub fn note_decision(&self, chunks: Range<u64>, action: Action, relocation: &Relocation) {
-        self.decide(&chunks, action, None, relocation);
-    }
-
-    pub(super) fn decide(
-        &self,
-        chunks: &Range<u64>,
-        action: Action,
-        class: Option<&str>,
-        relocation: &Relocation,
-    ) {
-        let decision = Decision {
-            action,
-            class: class.map(str::to_owned),
-            chunks: chunks.clone(),
-            who: relocation.who.clone(),
-            why: relocation.why.clone(),
-            gain_s: relocation.gain_s,
-            at: self.core.now(),
-        };
-        self.core.decisions.note(self.state.id, decision);
     }
 }

@@ -11,7 +11,9 @@
 //! Dropping the future cancels: chunks that are not switched stay where they are, and what was reserved for them is
 //! free again.
 
+mod bucket;
 mod budget;
+mod decided;
 pub(crate) mod decision;
 mod pace;
 
@@ -33,8 +35,8 @@ use crate::metadata::Record;
 use crate::volume::Reserved;
 use crate::waiting::HoldGuard;
 use crate::{Error, ErrorKind, Object, Result};
+use bucket::{Bucket, Permit};
 pub(crate) use budget::SharedPace;
-use budget::{Bucket, Permit};
 
 /// Why chunks are relocated, and within which budget.
 #[derive(Clone, Default)]

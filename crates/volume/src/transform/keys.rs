@@ -15,11 +15,8 @@ use std::sync::Arc;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::xts::Xts;
+use super::xts::{KEY_BYTES, Xts};
 use crate::{Error, ErrorKind, Result};
-
-/// Bytes of a key: two of AES-256.
-pub const KEY_BYTES: usize = 64;
 
 /// The variable of the environment that names a file of keys.
 pub const KEY_FILE_VARIABLE: &str = "TANADA_KEY_FILE";

@@ -24,10 +24,11 @@ use std::fmt;
 
 pub use chain::{Chain, Sealed, open};
 pub use form::{Algorithm, Form};
-pub use keys::{KEY_BYTES, KEY_FILE_VARIABLE, KEYS_VARIABLE, KeyRing};
+pub use keys::{KEY_FILE_VARIABLE, KEYS_VARIABLE, KeyRing};
 pub use settings::{
     Compression, DEFAULT_PAGE_BYTES, LARGEST_PAGE_BYTES, SMALLEST_PAGE_BYTES, check_page_bytes,
 };
+pub use xts::KEY_BYTES;
 
 use crate::Result;
 

@@ -10,9 +10,11 @@ use std::fmt;
 use aes::cipher::{Array, BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use aes::{Aes256, Block};
 
-use super::keys::KEY_BYTES;
 use super::{PageId, PageTransform};
 use crate::{Error, Result};
+
+/// Bytes of a key: two of AES-256.
+pub const KEY_BYTES: usize = 64;
 
 const BLOCK: usize = 16;
 

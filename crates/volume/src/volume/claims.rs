@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::Volume;
 use crate::{Error, ErrorKind, Result};
 
 /// Claims by name: those that share it, 0 for one that does not.
@@ -24,7 +23,7 @@ pub struct Claim {
 }
 
 impl Claims {
-    fn claim(&self, name: &str, is_exclusive: bool) -> Result<Claim> {
+    pub(super) fn claim(&self, name: &str, is_exclusive: bool) -> Result<Claim> {
         let mut held = self.0.lock();
         match held.get_mut(name) {
             None => drop(held.insert(name.to_owned(), usize::from(!is_exclusive))),
@@ -36,16 +35,6 @@ impl Claims {
             }
         }
         Ok(Claim { claims: self.clone(), name: name.to_owned() })
-    }
-}
-
-impl Volume {
-    /// Claims a name among all who use this opening of the volume.
-    ///
-    /// # Errors
-    /// `Locked` if somebody has it, unless both share it.
-    pub fn claim(&self, name: &str, is_exclusive: bool) -> Result<Claim> {
-        self.core.claims.claim(name, is_exclusive)
     }
 }
 
@@ -65,7 +54,7 @@ impl Drop for Claim {
 mod tests {
     use super::*;
 
-    fn claim(claims: &Claims, is_exclusive: bool) -> Result<Claim> {
+    pub(super) fn claim(claims: &Claims, is_exclusive: bool) -> Result<Claim> {
         claims.claim("kv/shop", is_exclusive)
     }
 

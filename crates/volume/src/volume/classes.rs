@@ -8,13 +8,13 @@
 //!
 //! Who places things by what classes there are can have himself told of changes, whoever makes them.
 
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
 use super::Volume;
+use super::listeners::ClassListener;
 use super::open::{new_class, prepare_class};
 use crate::class::{Class, Keep};
 use crate::metadata::Record;
@@ -54,37 +54,6 @@ impl ClassInfo {
     /// Chunks that can be had.
     pub fn free(&self) -> u64 {
         self.chunks.saturating_sub(self.taken.saturating_sub(self.retired))
-    }
-}
-
-type Told = dyn Fn() + Send + Sync;
-
-/// Has somebody told of changed classes as long as it lives; see [`Volume::on_class_change`].
-pub struct ClassListener(Arc<Told>);
-
-impl fmt::Debug for ClassListener {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClassListener").finish_non_exhaustive()
-    }
-}
-
-/// Who is told of changed classes.
-#[derive(Default)]
-pub(crate) struct ClassListeners(Mutex<Vec<Weak<Told>>>);
-
-impl ClassListeners {
-    fn add(&self, listener: &ClassListener) {
-        self.0.lock().push(Arc::downgrade(&listener.0));
-    }
-
-    fn tell(&self) {
-        let listeners: Vec<Arc<Told>> = {
-            let mut listeners = self.0.lock();
-            listeners.retain(|listener| listener.strong_count() > 0);
-            listeners.iter().filter_map(Weak::upgrade).collect()
-        };
-        // Without the lock: they may look at the classes, or be dropped here.
-        listeners.into_iter().for_each(|listener| listener());
     }
 }
 

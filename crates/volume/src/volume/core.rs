@@ -20,7 +20,7 @@ use tanada_base::Clock;
 use tanada_io::BufferPool;
 
 use super::claims::Claims;
-use super::classes::ClassListeners;
+use super::listeners::ClassListeners;
 use crate::adopted::Opener;
 use crate::chunk::Place;
 use crate::class::{Class, ClassList};

@@ -12,6 +12,7 @@ mod claims;
 mod classes;
 mod core;
 mod folders;
+mod listeners;
 mod namespace;
 mod open;
 mod snapshot;
@@ -22,9 +23,10 @@ use std::sync::atomic::Ordering;
 use futures::future::join_all;
 
 pub use self::claims::Claim;
-pub use self::classes::{ClassInfo, ClassListener};
+pub use self::classes::ClassInfo;
 pub(crate) use self::core::{Core, Reserved};
 pub use self::folders::Folder;
+pub use self::listeners::ClassListener;
 pub(crate) use snapshot::MappingRuns;
 
 use crate::{Object, Result};
@@ -36,6 +38,14 @@ pub struct Volume {
 }
 
 impl Volume {
+    /// Claims a name among all who use this opening of the volume.
+    ///
+    /// # Errors
+    /// `Locked` if somebody has it, unless both share it.
+    pub fn claim(&self, name: &str, is_exclusive: bool) -> Result<Claim> {
+        self.core.claims.claim(name, is_exclusive)
+    }
+
     /// The volume's id.
     pub fn id(&self) -> [u8; 16] {
         self.core.id

@@ -17,7 +17,7 @@ use crate::database::commit::conflict::{Conflict, ReadSet, Recent};
 use crate::database::memory::budget::MemoryBudget;
 use crate::database::shared::{Shared, Writing};
 use crate::database::snapshot::Snapshot;
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::state::store_state::StoreState;
 use crate::database::stats::counters::{Cause, Counters};
 use crate::entry::{Codec, Pointer, RangeTombstone, SequenceNo};

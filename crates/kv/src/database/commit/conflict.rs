@@ -12,8 +12,7 @@
 //! hash conflict without need, which is allowed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasherDefault, DefaultHasher};
-use std::hash::{Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 use bytes::Bytes;
 

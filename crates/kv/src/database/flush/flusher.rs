@@ -27,7 +27,7 @@ use crate::database::memory::budget::MemoryBudget;
 use crate::database::mirrors::eviction::Trim;
 use crate::database::mirrors::keeper::MirrorKeeper;
 use crate::database::shared::{Shared, Writing};
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::state::store_state::StoreState;
 use crate::manifest::{DatabaseRecord, Record};
 use crate::memory::Memtable;

@@ -1,6 +1,5 @@
 //! Chunks that are filled: where space is short, those that kvsets take and do not use are the nearest.
 
-use crate::database::space::reservation::{SPACE_POLL_INTERVAL, SPACE_WAIT};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use crate::database::maintenance::merges::merge_those;
 use crate::database::maintenance::runner::JobRunner;
 use crate::database::maintenance::turn::Turn;
 use crate::database::shared::Writing;
+use crate::database::space::reservation::{SPACE_POLL_INTERVAL, SPACE_WAIT};
 use crate::database::state::store_state::StoreState;
 use crate::pace::Pace;
 use crate::tree::chunk_coalescing::{Together, pick_together};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::database::shared::{Shared, Writing};
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::state::store_state::StoreState;
 use crate::entry::SequenceNo;
 use crate::manifest::{DatabaseRecord, Record};

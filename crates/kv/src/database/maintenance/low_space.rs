@@ -3,9 +3,9 @@
 //! A spill writes a key file for each leaf that it has something for before anything goes, a chunk or more each. Where
 //! the volume is full of what was deleted key by key there is no space for that, and as long as the deletes stay at the
 //! root nothing of it comes free. Then leaves are merged one by one with what the root hides of them: that takes no
-//! more space than one leaf's keys, which is [kept](crate::database::space::reservation), and what is left of them is less each time.
+//! more space than one leaf's keys, which is [reserved](crate::database::space::reservation), and what is left of them
+//! is less each time.
 
-use crate::tree::job::key_bytes;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use crate::database::memory::job_memory::JobMemory;
 use crate::database::shared::Writing;
 use crate::database::state::store_state::StoreState;
 use crate::pace::Pace;
+use crate::tree::job::key_bytes;
 use crate::tree::{Kvset, LeafNo, TreeState};
 use crate::{ErrorKind, Result};
 

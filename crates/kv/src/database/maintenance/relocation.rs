@@ -21,8 +21,6 @@
 //! it is a promise, an object at once, which is meant for the next class from then on. Copies of what was read often
 //! are dropped first. What spills are going to take away is left to them.
 
-use crate::database::state::unsettled::ObjectKey;
-use crate::tree::referenced;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -31,15 +29,16 @@ use tanada_volume::{Attributes, Budget, Object, Relocation};
 use crate::database::maintenance::installer::TreeInstaller;
 use crate::database::maintenance::turn::{NO_SPACE_PAUSE, Outcome, Turn};
 use crate::database::shared::{Shared, Writing};
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::space::size_limits::log_segment_bytes;
 use crate::database::state::store_state::StoreState;
+use crate::database::state::unsettled::ObjectKey;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::edit::SegmentRecord;
 use crate::tree::job::Job;
 use crate::tree::policy::Placement;
-use crate::tree::{Change, Edit, Place, TreeState};
+use crate::tree::{Change, Edit, Place, TreeState, referenced};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that are relocated before other jobs run.

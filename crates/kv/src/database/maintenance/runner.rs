@@ -9,7 +9,6 @@
 //! again later. One that fails otherwise makes the database read-only in effect: what is there can be read, and the
 //! cause is said to whoever writes.
 
-use crate::database::maintenance::pick::next_job;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,14 +16,14 @@ use std::time::Duration;
 
 use crate::database::commit::committer::Committer;
 use crate::database::maintenance::installer::TreeInstaller;
-use crate::database::maintenance::pick::{Compacted, ManualCompaction};
+use crate::database::maintenance::pick::{Compacted, ManualCompaction, next_job};
 use crate::database::maintenance::relocation::{Correction, Relocator};
 use crate::database::memory::budget::MemoryBudget;
 use crate::database::memory::job_memory::{JobMemory, batch_of};
 use crate::database::mirrors::keeper::MirrorKeeper;
 use crate::database::mirrors::remirroring::room_beside_keys;
 use crate::database::shared::{Shared, Writing};
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::state::store_state::StoreState;
 use crate::keyfile::KeyFileOptions;
 use crate::pace::Pace;

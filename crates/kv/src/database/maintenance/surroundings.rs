@@ -1,21 +1,18 @@
 //! What the choice of a store's next job depends on beside its tree.
 
-use crate::database::maintenance::pick::root_bytes;
-use crate::tree::referenced;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::database::maintenance::pick::root_bytes;
 use crate::database::maintenance::runner::JobRunner;
 use crate::database::memory::job_memory::batch_of;
 use crate::database::shared::Writing;
 use crate::database::state::store_state::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
-use crate::tree::TreeState;
-use crate::tree::job::LogSegmentUse;
-use crate::tree::job::PickSettings;
-use crate::tree::job::Surroundings;
+use crate::tree::job::{LogSegmentUse, PickSettings, Surroundings};
 use crate::tree::jobs::{bytes_of_a_round, values_of_a_round};
+use crate::tree::{TreeState, referenced};
 
 /// Space is low with less than this fraction (1/n) of a class free.
 const LOW_SPACE_DIVISOR: u64 = 4;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tanada_volume::Claim;
+
 use crate::Result;
 use crate::database::shared::Shared;
 use crate::database::state::store_state::StoreState;
 use crate::notify::Notify;
-use tanada_volume::Claim;
 
 /// Pause of a store's jobs after one of them found no space.
 pub(crate) const NO_SPACE_PAUSE: Duration = Duration::from_millis(100);

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use crate::database::maintenance::installer::TreeInstaller;
 use crate::database::shared::Shared;
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 
 /// Keeps mirrors as long as the fastest class has space for them.
 #[derive(Debug)]

@@ -9,16 +9,14 @@
 //! garbage, and a copy of the rest takes less. A leaf of which no copies could be made is not taken again before its
 //! kvsets are others, or there is half as much space again.
 
-use crate::database::state::remirroring::kvsets;
-use crate::tree::compact;
-use crate::tree::job::key_bytes;
 use std::collections::BTreeSet;
 
 use crate::database::mirrors::keeper::MirrorKeeper;
+use crate::database::state::remirroring::kvsets;
 use crate::database::state::store_state::StoreState;
-use crate::tree::job::Job;
+use crate::tree::job::{Job, key_bytes};
 use crate::tree::policy::Placement;
-use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeState};
+use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeState, compact};
 use crate::{ErrorKind, Result};
 
 /// A leaf gets mirrors when reads of slow classes reach this fraction (1/n) of its bytes there.

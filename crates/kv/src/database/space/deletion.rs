@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::Result;
 use crate::database::shared::Writing;
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::entry::SegmentNo;
 use crate::log::Lsn;
 use crate::notify::Notify;

@@ -9,15 +9,15 @@
 //! Sizes of log segments and memtables, and what is kept for deletes, go by the limit where it counts, as by the
 //! size of a class.
 //!
-//! When the limit is lowered, memtables are flushed, mirrors go, spills are due, and what leaves have there
-//! goes to the next class ([`crate::database::maintenance::relocation`]), until the database is within it. When the volume's classes change,
-//! whoever changes them, all of that is looked at anew.
+//! When the limit is lowered, memtables are flushed, mirrors go, spills are due, and what leaves have there goes to the
+//! next class ([`crate::database::maintenance::relocation`]), until the database is within it. When the volume's classes
+//! change, whoever changes them, all of that is looked at anew.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::database::shared::Writing;
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::space::size_limits::log_segment_bytes;
 use crate::database::space::watch::Watch;
 

@@ -10,18 +10,18 @@
 //! Who finds no chunk at all, a delete too, waits for what jobs give back: for the log's next segment, and for the
 //! table whose turn it is.
 
-use crate::tree::job::key_bytes;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::database::shared::Writing;
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::space::size_limits::{log_segment_bytes, room_by_class};
 use crate::database::state::store_state::StoreState;
 use crate::database::stats::counters::Cause;
 use crate::log::frame::{Payload, StoreNo};
 use crate::tree::Leaf;
+use crate::tree::job::key_bytes;
 use crate::{Error, ErrorKind, Result};
 
 /// Reserved log segments: one that is being filled, and one that is ready, at an opening.

@@ -1,16 +1,15 @@
 //! How large segments and leaves are: as set, but no more than a part of their class. What is left of one has to be
 //! rewritten before its space is free, and a volume that is nearly full has little space for that.
 
-use crate::tree::job::data_bytes;
-use crate::tree::job::key_bytes;
 use std::sync::Arc;
 
 use tanada_volume::Volume;
 
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::state::store_state::StoreState;
 use crate::settings::DatabaseSettings;
 use crate::tree::Kvset;
+use crate::tree::job::{data_bytes, key_bytes};
 use crate::tree::policy::Placement;
 
 /// A class has space for at least this many value segments.

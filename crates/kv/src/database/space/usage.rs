@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::database::space::manager::SpaceManager;
+use crate::database::space::account::SpaceManager;
 use crate::database::state::store_state::StoreState;
 use crate::database::stats::statistics::ClassStatistics;
 use crate::entry::SegmentNo;

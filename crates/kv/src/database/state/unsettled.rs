@@ -1,12 +1,11 @@
 //! Objects of a store that may lie elsewhere than they are meant to.
 
-use crate::tree::referenced;
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
 
 use crate::objects::ObjectKind;
-use crate::tree::TreeState;
+use crate::tree::{TreeState, referenced};
 
 /// Objects of a store that may lie elsewhere than they are meant to, because the volume's classes have changed.
 #[derive(Debug, Default)]

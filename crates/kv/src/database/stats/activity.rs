@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::database::stats::counters::ratio;
-use crate::database::stats::counters::{JobStatistics, StallStatistics};
+use crate::database::stats::counters::{JobStatistics, StallStatistics, ratio};
 use crate::latency::{LatencyBucket, LatencySummary};
 use crate::written::WrittenBytes;
 
