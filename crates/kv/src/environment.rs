@@ -20,6 +20,16 @@ pub type BackgroundTask = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub type MakeLocalTask = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 /// The runtime of a database: tasks, time, buffers. All databases of a process may share one.
+///
+/// ```
+/// use std::time::Duration;
+/// use tanada_kv::{Environment, ThreadEnvironment};
+///
+/// async fn rest(environment: &dyn Environment) {
+///     environment.sleep(Duration::from_millis(1)).await;
+/// }
+/// tanada_kv::blocking::wait(rest(&*ThreadEnvironment::new()));
+/// ```
 pub trait Environment: Send + Sync + fmt::Debug {
     /// Runs a future to its end, in the background.
     fn spawn(&self, task: BackgroundTask);
@@ -48,6 +58,16 @@ fn seconds_since_1970() -> u64 {
 }
 
 /// Executors, and a timeline that is real or virtual.
+///
+/// ```
+/// use tanada_io::{ExecutorOptions, Executors, Timeline};
+/// use tanada_kv::{Environment, LiveEnvironment};
+///
+/// let executors = Executors::start(ExecutorOptions::default())?;
+/// let environment = LiveEnvironment::new(executors, Timeline::real());
+/// assert!(environment.now() <= environment.now());
+/// # Ok::<(), tanada_io::Error>(())
+/// ```
 pub struct LiveEnvironment {
     executors: Arc<Executors>,
     timeline: Timeline,
@@ -96,6 +116,13 @@ impl Environment for LiveEnvironment {
 }
 
 /// A thread for each task, in real time.
+///
+/// ```
+/// use tanada_kv::{Environment, ThreadEnvironment};
+///
+/// let environment = ThreadEnvironment::new();
+/// assert!(environment.wall_time_s() > 1_700_000_000);
+/// ```
 pub struct ThreadEnvironment {
     timeline: Timeline,
     clock: Arc<dyn Clock>,

@@ -3,6 +3,19 @@
 use std::fmt;
 
 /// What a caller can do about an error.
+///
+/// ```
+/// use tanada_kv::ErrorKind;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// let again = database.create_store("lines", &Default::default()).await;
+/// match again.unwrap_err().kind() {
+///     ErrorKind::AlreadyExists => {} // open it instead
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -34,6 +47,14 @@ pub enum ErrorKind {
 }
 
 /// An error of the key-value engine: what failed, on which database, store, object and offset, and why.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// let error = database.open_store("no such").unwrap_err();
+/// assert!(error.to_string().contains("no such"));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,

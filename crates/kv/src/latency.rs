@@ -52,6 +52,15 @@ impl Latencies {
 }
 
 /// Operations that took about as long as each other.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"value").await?;
+/// let buckets = database.statistics().since_opening.write_latencies;
+/// assert!(buckets.windows(2).all(|pair| pair[0].up_to_ns < pair[1].up_to_ns));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LatencyBucket {
     /// Upper bound of the bucket in nanoseconds; the lower one is that of the bucket before.
@@ -61,6 +70,15 @@ pub struct LatencyBucket {
 }
 
 /// Latency summary of one kind of operation; one in sixteen is sampled.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"value").await?;
+/// let writes = database.statistics().writes;
+/// assert!(writes.us_p50 <= writes.us_max);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LatencySummary {
     /// Operations that were measured.

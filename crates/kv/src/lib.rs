@@ -65,6 +65,8 @@ mod database;
 mod entry;
 mod environment;
 mod error;
+#[doc(hidden)]
+pub mod example;
 #[cfg(test)]
 mod formats;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -6,6 +6,13 @@ use std::sync::Arc;
 use crate::overrides::DatabaseOverrides;
 
 /// Progress of a recovery.
+///
+/// ```
+/// use tanada_kv::RecoveryProgress;
+///
+/// let progress = RecoveryProgress { replayed_bytes: 1 << 20, total_bytes: 4 << 20, operations: 1000 };
+/// assert_eq!(100 * progress.replayed_bytes / progress.total_bytes, 25); // percent
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecoveryProgress {
     /// Bytes of log that were read,
@@ -20,6 +27,18 @@ pub struct RecoveryProgress {
 pub type OnProgress = Arc<dyn Fn(&RecoveryProgress) + Send + Sync>;
 
 /// Options of an opening.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tanada_kv::{DatabaseOverrides, OpenOptions};
+///
+/// let options = OpenOptions {
+///     settings: DatabaseOverrides { memory_bytes: Some(64 << 20), ..DatabaseOverrides::default() },
+///     progress: Some(Arc::new(|progress| println!("{} operations", progress.operations))),
+///     ..OpenOptions::default()
+/// };
+/// assert!(!options.read_only);
+/// ```
 #[derive(Clone, Default)]
 pub struct OpenOptions {
     /// Change nothing. Default: no.

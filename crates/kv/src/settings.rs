@@ -10,6 +10,13 @@ use crate::{Error, Result};
 pub const LONGEST_NAME: usize = 128;
 
 /// Settings of a database: it keeps those that it is made with, and [`OpenOptions`] name what is to be another.
+///
+/// ```
+/// use tanada_kv::DatabaseSettings;
+///
+/// let settings = DatabaseSettings { memory_bytes: 64 << 20, ..DatabaseSettings::default() };
+/// assert_eq!(settings.waiting_tables, 4);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DatabaseSettings {
@@ -145,6 +152,13 @@ impl DatabaseSettings {
 }
 
 /// Compression of values.
+///
+/// ```
+/// use tanada_kv::Compression;
+///
+/// assert_eq!(serde_json::to_string(&Compression::Lz4)?, "\"lz4\"");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
@@ -158,6 +172,12 @@ pub enum Compression {
 }
 
 /// Where the filters of key files are kept. A filter rejects keys that a file does not have.
+///
+/// ```
+/// use tanada_kv::FilterMemory;
+///
+/// assert_eq!(FilterMemory::default(), FilterMemory::Small);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FilterMemory {
@@ -192,6 +212,13 @@ impl FilterMemory {
 }
 
 /// Settings of a store.
+///
+/// ```
+/// use tanada_kv::StoreSettings;
+///
+/// let settings = StoreSettings { time_to_live_s: Some(3600), ..StoreSettings::default() };
+/// assert_eq!(settings.page_bytes, 4096);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreSettings {
@@ -280,6 +307,14 @@ impl StoreSettings {
 }
 
 /// The durability of a write.
+///
+/// ```
+/// use tanada_kv::Durability;
+///
+/// assert_eq!(serde_json::from_str::<Durability>(r#"{"within": 10}"#)?, Durability::Within(10));
+/// assert_eq!(serde_json::from_str::<Durability>("\"sync\"")?, Durability::Sync);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
@@ -308,6 +343,13 @@ impl Durability {
 }
 
 /// Options of a write; `None` is as the database or the store is set.
+///
+/// ```
+/// use tanada_kv::{Durability, WriteOptions};
+///
+/// assert_eq!(WriteOptions::sync().durability, Some(Durability::Sync));
+/// assert_eq!(WriteOptions::within(5).durability, Some(Durability::Within(5)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WriteOptions {

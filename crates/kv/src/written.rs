@@ -17,6 +17,13 @@ pub(crate) enum Purpose {
 }
 
 /// Bytes that were written, by cause.
+///
+/// ```
+/// use tanada_kv::WrittenBytes;
+///
+/// let written = WrittenBytes { log: 100, flush_keys: 20, ..WrittenBytes::default() };
+/// assert_eq!(written.all(), 120);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WrittenBytes {
     /// To the log, padding included.

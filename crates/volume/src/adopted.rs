@@ -11,6 +11,13 @@ use parking_lot::{Mutex, RwLock};
 use tanada_io::Device;
 
 /// What tells a file from another, and a changed one from what it was.
+///
+/// ```
+/// use tanada_volume::Identity;
+///
+/// let before = Identity { file: 7, size_bytes: 4096, modified_ns: 1 };
+/// assert_ne!(before, Identity { modified_ns: 2, ..before }); // the file has changed
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Identity {
     /// Which file it is: for files of a Unix system, device and inode.
@@ -37,6 +44,12 @@ pub trait Opener: Send + Sync + fmt::Debug {
 }
 
 /// Opens nothing: for volumes without adopted files.
+///
+/// ```
+/// use tanada_volume::{NoOpener, Opener};
+///
+/// assert!(NoOpener.open("/etc/hostname").is_err());
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoOpener;
 

@@ -3,6 +3,16 @@
 use std::fmt;
 
 /// What a caller can do about an error.
+///
+/// ```
+/// use tanada_volume::ErrorKind;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let error = volume.create_object("", &Default::default()).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -41,6 +51,14 @@ pub enum ErrorKind {
 }
 
 /// An error of a volume: what failed, on which object, class, device or chunk, and why.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let error = volume.open_object("orders").unwrap_err();
+/// assert!(error.to_string().contains("orders"));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct Error {
     kind: ErrorKind,

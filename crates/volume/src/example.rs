@@ -17,7 +17,7 @@ pub fn run(
     folder: &Path,
     example: impl AsyncFnOnce(Volume) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    futures::executor::block_on(async {
+    tanada_io::wait(async {
         let class = |name: &str| ClassConfig::new(name, vec![name.into()], Some(CLASS_BYTES));
         let settings = VolumeSettings::default();
         let classes = [class("fast"), class("slow")];

@@ -53,6 +53,8 @@ mod class;
 mod crash;
 pub mod directory;
 mod error;
+#[doc(hidden)]
+pub mod example;
 mod metadata;
 mod object;
 mod page;

@@ -18,6 +18,13 @@ pub const LONGEST_NAME: usize = 1024;
 pub const LARGEST_OBJECT: u64 = 64 << 40;
 
 /// What is fixed when a volume is created.
+///
+/// ```
+/// use tanada_volume::VolumeSettings;
+///
+/// let settings = VolumeSettings { chunk_bytes: 4 << 20, ..VolumeSettings::default() };
+/// assert!(settings.classes.is_empty());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct VolumeSettings {
     /// Identity of the volume: 16 random bytes, which the caller draws, or a [`Directory`](crate::directory::Directory)
@@ -47,6 +54,13 @@ impl Default for VolumeSettings {
 }
 
 /// What is fixed when a class is made.
+///
+/// ```
+/// use tanada_volume::ClassSettings;
+///
+/// let class = ClassSettings { name: "flash".to_owned(), size_bytes: 64 << 20, ..ClassSettings::default() };
+/// assert_eq!(class.size_bytes % class.segment_bytes, 0);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassSettings {
     /// Its name, unique in the volume; up to 255 bytes.
@@ -64,6 +78,13 @@ impl Default for ClassSettings {
 }
 
 /// How to open a volume.
+///
+/// ```
+/// use tanada_volume::OpenOptions;
+///
+/// let options = OpenOptions { read_only: true, ..OpenOptions::default() };
+/// assert_eq!(options.expected_id, None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenOptions {
     /// Change nothing. Several may do that at once; what a writer does meanwhile is not seen.

@@ -19,6 +19,19 @@ const MAX_UPDATE_ATTEMPTS: u64 = 3;
 
 impl Batch {
     /// Writes a key.
+    ///
+    /// ```
+    /// use tanada_kv::{Batch, WriteOptions};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let mut batch = Batch::new();
+    /// batch.put(&store, b"key", b"first");
+    /// batch.put(&store, b"key", b"second"); // the later one counts
+    /// database.write(batch, &WriteOptions::default()).await?;
+    /// assert_eq!(store.get(b"key").await?.as_deref(), Some(&b"second"[..]));
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn put(&mut self, store: &Store, key: &[u8], value: &[u8]) {
         let expires_s = store.state().default_expiry(&*store.core().shared.environment);
         self.add(store.state(), OperationKind::Put, key, value, expires_s);
@@ -51,6 +64,17 @@ impl Store {
     /// files that are made from now on follow them; jobs bring what is there to what limits and policies say, beside
     /// other work, and [`compact`](Self::compact) does so at once.
     ///
+    /// ```
+    /// use tanada_kv::{Compression, StoreOverrides};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let change = StoreOverrides { compression: Some(Compression::Zstd), ..StoreOverrides::default() };
+    /// store.set_settings(&change).await?;
+    /// assert_eq!(store.settings().compression, Compression::Zstd);
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// `InvalidInput`, or `NotFound` if a policy names a class that the volume has not; then nothing is changed.
     /// `ReadOnly`, `Device`.
@@ -61,6 +85,15 @@ impl Store {
     /// Changes which classes keys and values go to, for good. What is written from now on goes where the policy says;
     /// what lies elsewhere is moved beside other work, as long as the fastest class has space to spare, and by
     /// [`compact`](Self::compact) at once.
+    ///
+    /// ```
+    /// use tanada_kv::PolicyTemplate;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.set_policy(&PolicyTemplate::CapacityOnly.into()).await?;
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `NotFound` if it names a class that the volume has not; `InvalidInput` if its `root.values` is not the log's
@@ -80,6 +113,16 @@ impl Store {
 
     /// Writes a key.
     ///
+    /// ```
+    /// use tanada_kv::WriteOptions;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let for_a_minute = WriteOptions { time_to_live_s: Some(60), ..WriteOptions::default() };
+    /// store.put_with(b"session", b"open", &for_a_minute).await?;
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::write`](crate::Database::write).
     pub async fn put_with(&self, key: &[u8], value: &[u8], options: &WriteOptions) -> Result<()> {
@@ -89,6 +132,13 @@ impl Store {
     }
 
     /// The value of a key.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// assert_eq!(store.get(b"missing").await?, None);
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `Corrupted`, `Device`.
@@ -106,6 +156,15 @@ impl Store {
     }
 
     /// Deletes a key.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.put(b"key", b"value").await?;
+    /// store.delete(b"key").await?;
+    /// assert_eq!(store.get(b"key").await?, None);
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`Database::write`](crate::Database::write).
@@ -125,6 +184,17 @@ impl Store {
 
     /// Deletes all keys that begin with `prefix`, in time that does not depend on how many they are.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.put(b"2026-01-01/1", b"rice").await?;
+    /// store.put(b"2026-01-02/1", b"tea").await?;
+    /// store.delete_prefix(b"2026-01-01/").await?;
+    /// assert_eq!(store.get(b"2026-01-01/1").await?, None);
+    /// assert!(store.get(b"2026-01-02/1").await?.is_some());
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// As [`Database::write`](crate::Database::write).
     pub async fn delete_prefix(&self, prefix: &[u8]) -> Result<()> {
@@ -133,6 +203,17 @@ impl Store {
 
     /// Deletes the keys from `start` on that are smaller than `end`; all from `start` on without an end. In time that
     /// does not depend on how many they are.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// for key in [b"a", b"b", b"c"] {
+    ///     store.put(key, b"value").await?;
+    /// }
+    /// store.delete_range(b"a", Some(b"c")).await?; // without the end
+    /// assert!(store.get(b"b").await?.is_none() && store.get(b"c").await?.is_some());
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`Database::write`](crate::Database::write).
@@ -144,6 +225,22 @@ impl Store {
 
     /// Reads, changes and writes a key, so that no other write to it comes between; `change` may be called more than
     /// once. `None` deletes. What was written.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use tanada_kv::WriteOptions;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let count = |old: Option<&Bytes>| {
+    ///     let old = old.map_or(0, |bytes| bytes[0]);
+    ///     Some(Bytes::copy_from_slice(&[old + 1]))
+    /// };
+    /// store.update(b"visits", count, &WriteOptions::default()).await?;
+    /// store.update(b"visits", count, &WriteOptions::default()).await?;
+    /// assert_eq!(store.get(b"visits").await?.as_deref(), Some(&[2][..]));
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`get`](Self::get) and [`Database::write`](crate::Database::write).
@@ -180,6 +277,15 @@ impl Store {
     /// in one place. What is written meanwhile is not waited for. If the future is dropped, what it has done stays
     /// done, and what the job under way has written is deleted soon.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.put(b"key", b"value").await?;
+    /// store.compact().await?;
+    /// assert_eq!(database.statistics().stores[0].leaf_kvsets, 1);
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// `NoSpace`, `Corrupted`, `Device`; `NotFound` if the store is dropped.
     pub async fn compact(&self) -> Result<()> {
@@ -187,6 +293,20 @@ impl Store {
     }
 
     /// A cursor before the first key.
+    ///
+    /// ```
+    /// use tanada_kv::CursorOptions;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// for key in [b"a1", b"b1", b"b2"] {
+    ///     store.put(key, b"value").await?;
+    /// }
+    /// let mut cursor = store.cursor(CursorOptions::prefix(b"b"));
+    /// let (key, _) = cursor.next().await?.unwrap();
+    /// assert_eq!(&key[..], b"b1");
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn cursor(&self, options: CursorOptions) -> Cursor {
         Cursor::new(self, options)
     }

@@ -59,6 +59,17 @@ struct FillingSegment {
 
 /// A load of sorted keys and values; dropped before [`finish`](Self::finish), it leaves nothing: what it has written is
 /// deleted soon.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// let mut load = store.bulk_load().await?;
+/// for no in 0u32..1000 {
+///     load.put(&no.to_be_bytes(), b"value").await?; // in ascending order
+/// }
+/// assert_eq!(load.finish().await?, 1000 * (4 + 5));
+/// # Ok(()) }).unwrap();
+/// ```
 pub struct BulkLoad {
     core: Arc<Core>,
     store: Arc<StoreState>,

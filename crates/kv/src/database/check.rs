@@ -36,6 +36,16 @@ const READ_AHEAD_BYTES: usize = 256 << 10;
 const MAX_FINDINGS: usize = 1000;
 
 /// The result of a check: what was read, and the findings.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"value").await?;
+/// store.compact().await?;
+/// let report = database.check().await?;
+/// assert_eq!((report.versions, report.findings.len()), (1, 0));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CheckReport {
     /// Kvsets that were read.

@@ -29,6 +29,14 @@ impl Database {
     /// copy is deleted. A store that is dropped meanwhile may be missing. After a stop in between there is no database
     /// of that name, and it can be copied there again.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.put(b"key", b"value").await?;
+    /// database.checkpoint("copy of shop").await?;
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// `AlreadyExists`, or `Locked` while such a copy is being made; `InvalidInput`, `NoSpace`, `Corrupted`, `Device`.
     pub async fn checkpoint(&self, name: &str) -> Result<()> {
@@ -131,6 +139,12 @@ async fn copy_store(store: &Store, target: &Store, snapshot: &Snapshot) -> Resul
 
 impl OpenOptions {
     /// Options that change nothing.
+    ///
+    /// ```
+    /// use tanada_kv::OpenOptions;
+    ///
+    /// assert!(OpenOptions::read_only().read_only);
+    /// ```
     pub fn read_only() -> OpenOptions {
         OpenOptions { read_only: true, ..OpenOptions::default() }
     }

@@ -19,6 +19,14 @@ use crate::{Error, ErrorKind, Result};
 const MAX_NAMED_STORES: usize = 5;
 
 /// A handle of an open database. Cheap to clone; [`close`](Self::close) it at the end.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"value").await?;
+/// database.sync().await?; // durable from here on
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct Database {
     pub(crate) core: Arc<Core>,
@@ -26,11 +34,25 @@ pub struct Database {
 
 impl Database {
     /// Its name.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// assert_eq!(database.name(), "shop");
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn name(&self) -> &str {
         &self.core.shared.name
     }
 
     /// Its settings as they are now, those included that it was opened with.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// assert_eq!(database.settings().waiting_tables, 4);
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn settings(&self) -> DatabaseSettings {
         (*self.core.shared.settings()).clone()
     }
@@ -38,6 +60,16 @@ impl Database {
     /// Makes everything durable and stops the background work. Handles are of no use afterwards, and the database can
     /// be opened again; where a bulk load or a compaction is under way still, as soon as that is dropped. Closed again,
     /// it says the same again.
+    ///
+    /// ```
+    /// use tanada_kv::ErrorKind;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// database.close().await?;
+    /// assert_eq!(store.get(b"key").await.unwrap_err().kind(), ErrorKind::Closed);
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
@@ -74,6 +106,17 @@ impl Database {
     }
 
     /// Makes a store.
+    ///
+    /// ```
+    /// use tanada_kv::{Compression, StoreSettings};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let settings = StoreSettings { compression: Compression::Lz4, ..StoreSettings::default() };
+    /// let orders = database.create_store("orders", &settings).await?;
+    /// orders.put(b"1", b"rice").await?;
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `AlreadyExists`, `InvalidInput`, `NoSpace`, `ReadOnly`, `Device`.
@@ -116,6 +159,16 @@ impl Database {
 
     /// A store that is there.
     ///
+    /// ```
+    /// use tanada_kv::ErrorKind;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// assert_eq!(database.open_store("lines")?.name(), "lines");
+    /// assert_eq!(database.open_store("no such").unwrap_err().kind(), ErrorKind::NotFound);
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// `NotFound`.
     pub fn open_store(&self, name: &str) -> Result<Store> {
@@ -139,6 +192,14 @@ impl Database {
     /// Deletes a store with all that it holds. It ends though the future is dropped: what others write to
     /// the store meanwhile is not to be acknowledged and gone at the next opening.
     ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// database.drop_store("lines").await?;
+    /// assert!(database.stores().is_empty());
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// `NotFound`, `ReadOnly`, `NoSpace`, `Device`.
     pub async fn drop_store(&self, name: &str) -> Result<()> {
@@ -158,11 +219,31 @@ impl Database {
     }
 
     /// The stores' names, in order of their making.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// assert_eq!(database.stores(), ["lines"]);
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn stores(&self) -> Vec<String> {
         self.core.shared.stores.read().iter().map(|store| store.name.clone()).collect()
     }
 
     /// Writes all of a batch or nothing of it.
+    ///
+    /// ```
+    /// use tanada_kv::{Batch, WriteOptions};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let mut batch = Batch::new();
+    /// batch.put(&store, b"1", b"rice");
+    /// batch.put(&store, b"2", b"tea");
+    /// database.write(batch, &WriteOptions::sync()).await?;
+    /// assert_eq!(store.get(b"2").await?.as_deref(), Some(&b"tea"[..]));
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `InvalidInput` for keys or values that are too long, `NoSpace`, `ReadOnly`, `Poisoned`, `Device`.
@@ -171,16 +252,47 @@ impl Database {
     }
 
     /// Takes a snapshot of the present state.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.put(b"key", b"old").await?;
+    /// let snapshot = database.snapshot();
+    /// store.put(b"key", b"new").await?;
+    /// assert_eq!(store.get_at(&snapshot, b"key").await?.as_deref(), Some(&b"old"[..]));
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn snapshot(&self) -> Snapshot {
         self.core.shared.snapshots.take()
     }
 
     /// Begins a transaction.
+    ///
+    /// ```
+    /// use tanada_kv::{Isolation, WriteOptions};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let mut transaction = database.begin(Isolation::Serializable);
+    /// if transaction.get(&store, b"seat 4").await?.is_none() {
+    ///     transaction.put(&store, b"seat 4", b"mine");
+    /// }
+    /// transaction.commit(&WriteOptions::default()).await?;
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn begin(&self, isolation: Isolation) -> Transaction {
         Transaction::new(&self.core, isolation)
     }
 
     /// Returns when all that was written before is durable.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.put(b"key", b"value").await?; // durable within 100 ms
+    /// database.sync().await?; // durable now
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `Device`, `Poisoned`.

@@ -240,6 +240,21 @@ impl Database {
     }
 
     /// The names of the databases in a volume.
+    ///
+    /// ```
+    /// use tanada_kv::Database;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// // The volume is the one that the database lies in.
+    /// # let directory = folder.path().join("other");
+    /// # let class = tanada_volume::directory::ClassConfig::new("a", vec!["a".into()], Some(64 << 20));
+    /// # let volume = tanada_volume::directory::Directory::create(
+    /// #     &directory, &Default::default(), &[class], Default::default()).await?;
+    /// # let volume = volume.volume();
+    /// assert!(Database::names(volume).is_empty());
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn names(volume: &Volume) -> Vec<String> {
         let named = |object: tanada_volume::Object| {
             let name = object.name();

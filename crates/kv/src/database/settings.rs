@@ -22,6 +22,17 @@ impl Database {
     /// `manifest_bytes` can be changed so. When the limit of the fastest class is lowered, what lies there beyond it
     /// leaves beside other work, and a segment of the log that is being filled when it is full.
     ///
+    /// ```
+    /// use tanada_kv::{DatabaseOverrides, Durability};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let change = DatabaseOverrides { durability: Some(Durability::Within(10)), ..DatabaseOverrides::default() };
+    /// database.set_settings(&change).await?;
+    /// assert_eq!(database.settings().durability, Durability::Within(10));
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// `InvalidInput` for what is wrong, or can be changed at an opening alone; then nothing is changed. `NoSpace`,
     /// `ReadOnly`, `Device`.

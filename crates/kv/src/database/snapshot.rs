@@ -129,6 +129,20 @@ impl Drop for Held {
 
 /// The state of all stores of a database at a moment. It can be read while the snapshot or a clone of it lives, and
 /// keeps the space of versions overwritten or deleted since.
+///
+/// ```
+/// use tanada_kv::CursorOptions;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"old").await?;
+/// let snapshot = database.snapshot();
+/// store.delete(b"key").await?;
+/// let options = CursorOptions { snapshot: Some(snapshot), ..CursorOptions::default() };
+/// let (key, value) = store.cursor(options).next().await?.unwrap();
+/// assert_eq!((&key[..], &value[..]), (&b"key"[..], &b"old"[..]));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Snapshot {
     held: Arc<Held>,

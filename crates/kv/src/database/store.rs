@@ -11,6 +11,15 @@ use crate::settings::StoreSettings;
 use crate::{Error, Result};
 
 /// A handle of a store. Cheap to clone.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"2026-01-01/1", b"rice").await?;
+/// assert_eq!(store.get(b"2026-01-01/1").await?.as_deref(), Some(&b"rice"[..]));
+/// assert_eq!(store.get(b"2026-01-02/1").await?, None);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Clone)]
 pub struct Store {
     core: Arc<Core>,
@@ -42,6 +51,13 @@ impl Store {
     }
 
     /// Its settings as they are now.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// assert_eq!(store.settings().separate_from_bytes, 256);
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn settings(&self) -> StoreSettings {
         (*self.state.settings()).clone()
     }

@@ -20,6 +20,13 @@ use crate::tombstone::SeenTombstones;
 use crate::tree::TreeState;
 
 /// Which keys a cursor walks over.
+///
+/// ```
+/// use tanada_kv::CursorOptions;
+///
+/// let keys = CursorOptions { keys_only: true, ..CursorOptions::prefix(b"2026-") };
+/// assert_eq!(&keys.prefix[..], b"2026-");
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct CursorOptions {
     /// Only keys that begin so. Default: all.
@@ -60,6 +67,22 @@ struct Merged {
 
 /// Walks over the keys of a store; it stands between two of them, at first before all. What it sees does not change
 /// until it is [refreshed](Self::refresh).
+///
+/// ```
+/// use tanada_kv::CursorOptions;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// for key in [b"a", b"b", b"c"] {
+///     store.put(key, b"value").await?;
+/// }
+/// let mut cursor = store.cursor(CursorOptions::default());
+/// cursor.seek(b"b").await?;
+/// assert_eq!(&cursor.next().await?.unwrap().0[..], b"b");
+/// assert_eq!(&cursor.previous().await?.unwrap().0[..], b"b"); // back over the same key
+/// assert_eq!(&cursor.previous().await?.unwrap().0[..], b"a");
+/// # Ok(()) }).unwrap();
+/// ```
 pub struct Cursor {
     store: Store,
     prefix: Bytes,
@@ -137,6 +160,18 @@ impl Cursor {
 
     /// Goes behind the last key.
     ///
+    /// ```
+    /// use tanada_kv::CursorOptions;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.put(b"last", b"value").await?;
+    /// let mut cursor = store.cursor(CursorOptions::default());
+    /// cursor.seek_to_end().await?;
+    /// assert_eq!(&cursor.previous().await?.unwrap().0[..], b"last");
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// See [`seek`](Self::seek).
     pub async fn seek_to_end(&mut self) -> Result<()> {
@@ -190,6 +225,19 @@ impl Cursor {
 
     /// From here on it sees what is there now, and stays where it is. A transaction's cursor goes on to see the
     /// transaction's snapshot.
+    ///
+    /// ```
+    /// use tanada_kv::CursorOptions;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// let mut cursor = store.cursor(CursorOptions::default());
+    /// store.put(b"key", b"value").await?;
+    /// assert!(cursor.next().await?.is_none());
+    /// cursor.refresh();
+    /// assert!(cursor.previous().await?.is_some()); // before the end, where it stands
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn refresh(&mut self) {
         if self.follows {
             self.snapshot = self.store.core().shared.snapshots.take();

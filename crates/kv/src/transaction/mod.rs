@@ -30,6 +30,21 @@ use crate::{Error, Result};
 pub(crate) const OWN_WRITES: SequenceNo = 1 << 62;
 
 /// The isolation level of a transaction.
+///
+/// ```
+/// use tanada_kv::{ErrorKind, Isolation, WriteOptions};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"read", b"old").await?;
+/// let mut transaction = database.begin(Isolation::Serializable);
+/// transaction.get(&store, b"read").await?;
+/// store.put(b"read", b"new").await?;
+/// transaction.put(&store, b"written", b"value");
+/// let conflict = transaction.commit(&WriteOptions::default()).await.unwrap_err();
+/// assert_eq!(conflict.kind(), ErrorKind::Conflict);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
     /// Reads from a snapshot, and conflicts with later writes of the same keys.
@@ -40,6 +55,19 @@ pub enum Isolation {
 }
 
 /// A transaction over all stores of a database. Dropped, it is rolled back.
+///
+/// ```
+/// use tanada_kv::Isolation;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// let mut transaction = database.begin(Isolation::Snapshot);
+/// transaction.put(&store, b"key", b"value");
+/// assert!(transaction.get(&store, b"key").await?.is_some()); // it sees its own writes
+/// assert!(store.get(b"key").await?.is_none());
+/// transaction.rollback();
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Transaction {
     core: Arc<Core>,

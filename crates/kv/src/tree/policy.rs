@@ -4,6 +4,13 @@ use serde::{Deserialize, Serialize};
 
 /// A class, by its name or by its place among the volume's classes. As JSON: `"fastest"`, `"slowest"`, `"log"`, or a
 /// name.
+///
+/// ```
+/// use tanada_kv::ClassChoice;
+///
+/// assert_eq!(ClassChoice::from("fastest".to_owned()), ClassChoice::Fastest);
+/// assert_eq!(ClassChoice::from("flash".to_owned()), ClassChoice::Named("flash".to_owned()));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum ClassChoice {
@@ -40,6 +47,13 @@ impl From<ClassChoice> for String {
 }
 
 /// The classes of keys and values of one level. A full class is skipped for the next by speed.
+///
+/// ```
+/// use tanada_kv::{ClassChoice, LevelClasses, MediaPolicy};
+///
+/// let leaf = LevelClasses { keys: ClassChoice::Fastest, values: ClassChoice::Slowest };
+/// assert_eq!(MediaPolicy { leaf: leaf.clone(), ..MediaPolicy::default() }.leaf, leaf);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LevelClasses {
@@ -52,6 +66,12 @@ pub struct LevelClasses {
 
 /// The classes of a store's keys and values. As JSON, the name of a template or
 /// `{"root": {"keys": .., "values": ..}, "leaf": {"keys": .., "values": ..}}`.
+///
+/// ```
+/// use tanada_kv::{MediaPolicy, PolicyTemplate};
+///
+/// assert_eq!(MediaPolicy::default(), PolicyTemplate::StagingMaxCapacity.into());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PolicyText", into = "PolicyText")]
 pub struct MediaPolicy {
@@ -81,6 +101,14 @@ struct CustomPolicy {
 }
 
 /// A policy with a name.
+///
+/// ```
+/// use tanada_kv::{MediaPolicy, PolicyTemplate};
+///
+/// let policy: MediaPolicy = serde_json::from_str("\"staging_only\"")?;
+/// assert_eq!(policy, PolicyTemplate::StagingOnly.into());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyTemplate {

@@ -16,6 +16,13 @@ pub enum Severity {
 }
 
 /// One thing that is not as it should be; the fields say where: which object and chunk, or which class and device.
+///
+/// ```
+/// use tanada_volume::{Finding, Severity};
+///
+/// let finding = Finding::SuperblockDamaged { place: 1 };
+/// assert_eq!(finding.severity(), Severity::Repairable);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs)]

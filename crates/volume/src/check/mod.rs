@@ -28,6 +28,13 @@ use crate::settings::{BLOCK_BYTES, ClassSettings, OpenOptions};
 use crate::{ErrorKind, Parts, Result, Volume};
 
 /// What a check found.
+///
+/// ```
+/// use tanada_volume::CheckReport;
+///
+/// let report = CheckReport::default();
+/// assert!(report.is_sound() && report.findings.is_empty());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct CheckReport {
     /// Everything that is not as it should be, worst first.

@@ -14,6 +14,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::statistics::Heat;
 
 /// A physical chunk: a class and the number of the chunk in it.
+///
+/// ```
+/// use tanada_volume::Place;
+///
+/// let place = Place { class: 1, no: 42 };
+/// assert!(place > Place { class: 0, no: 43 }); // by class first
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Number of the class, the same as long as the class is there.

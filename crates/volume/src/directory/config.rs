@@ -27,6 +27,13 @@ const OWN_FILES: [&str; 6] =
     [METADATA, "lock", "volume.json", CREATING, "volume.json.new", "volume.json.creating.new"];
 
 /// A class of a volume in a folder.
+///
+/// ```
+/// use tanada_volume::directory::ClassConfig;
+///
+/// let class = ClassConfig::new("flash", vec!["flash".into()], Some(64 << 20));
+/// assert_eq!((class.name.as_str(), class.paths.len()), ("flash", 1));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClassConfig {
     /// Its name.

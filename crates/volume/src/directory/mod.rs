@@ -77,6 +77,23 @@ impl std::fmt::Debug for Settings {
 }
 
 /// An open volume in a folder, and its lock.
+///
+/// ```
+/// use tanada_volume::directory::{ClassConfig, Directory, Settings};
+/// use tanada_volume::{OpenOptions, VolumeSettings};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("volume");
+/// let flash = ClassConfig::new("flash", vec!["flash".into()], Some(16 << 20));
+/// # tanada_io::wait(async {
+/// let directory = Directory::create(&path, &VolumeSettings::default(), &[flash], Settings::default()).await?;
+/// directory.close().await?;
+/// let directory = Directory::open(&path, &OpenOptions::default(), Settings::default()).await?;
+/// assert_eq!(directory.volume().classes()[0].name, "flash");
+/// directory.close().await?;
+/// # Ok::<(), tanada_volume::Error>(()) })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,

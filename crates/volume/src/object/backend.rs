@@ -38,6 +38,18 @@ struct Writes {
 }
 
 /// What stands behind the [device of an object](Object::device).
+///
+/// ```
+/// use tanada_io::Device;
+/// use tanada_volume::Attributes;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("a", &Attributes::default())?;
+/// let device = Device::from_backend(object.backend());
+/// drop(device);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct ObjectBackend {
     object: Object,

@@ -8,6 +8,18 @@ use crate::chunk::Place;
 use crate::statistics::{ChunkStatistics, IoStatistics};
 
 /// A chunk as it is.
+///
+/// ```
+/// use tanada_volume::Attributes;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("a", &Attributes::default())?;
+/// object.write_bytes(0, b"rice").await?;
+/// let chunk = &object.chunks(0..1)[0];
+/// assert!(chunk.home.is_some() && chunk.mirror.is_none());
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChunkInfo {
     /// Its number in the object.
@@ -47,6 +59,17 @@ impl Object {
     }
 
     /// I/Os of the object since the volume was opened, each device I/O for itself.
+    ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let object = volume.create_object("a", &Attributes::default())?;
+    /// object.write_bytes(0, &[7; 4096]).await?;
+    /// assert_eq!(object.statistics().written.bytes, 4096);
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn statistics(&self) -> IoStatistics {
         self.state.counters.snapshot()
     }

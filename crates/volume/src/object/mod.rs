@@ -40,6 +40,18 @@ use crate::Result;
 use crate::volume::Core;
 
 /// A handle of an object. Cheap to clone.
+///
+/// ```
+/// use tanada_volume::Attributes;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("a", &Attributes::default())?;
+/// object.write_bytes(5, b"rice").await?;
+/// assert_eq!(object.size_bytes(), 9);
+/// assert_eq!(object.read_bytes(0, 100).await?, b"\0\0\0\0\0rice");
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct Object {
     pub(crate) core: Arc<Core>,
@@ -63,6 +75,17 @@ impl Object {
     }
 
     /// Bytes of the chunks that it takes up, mirrors not counted.
+    ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let object = volume.create_object("a", &Attributes::default())?;
+    /// object.write_bytes(10 << 20, b"rice").await?;
+    /// assert_eq!(object.allocated_bytes(), volume.chunk_bytes()); // what is before it is a hole
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn allocated_bytes(&self) -> u64 {
         self.state.chunks.load(Ordering::SeqCst) * self.core.chunk_bytes
     }
@@ -74,6 +97,18 @@ impl Object {
 
     /// The object as a device: for layers that know nothing of volumes. Offsets and lengths are multiples of
     /// [`crate::BLOCK_BYTES`].
+    ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let object = volume.create_object("a", &Attributes::default())?;
+    /// object.write_bytes(0, &[7; 4096]).await?;
+    /// let device = object.device(); // for layers that know nothing of volumes
+    /// drop(device);
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn device(&self) -> Device {
         Device::from_backend(self.backend())
     }

@@ -28,6 +28,17 @@ impl Object {
     /// Makes the object `size_bytes` long: what is cut off is gone, what is added reads as zeros. Durable after the
     /// next sync.
     ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let object = volume.create_object("a", &Attributes::default())?;
+    /// object.resize(8192).await?;
+    /// assert_eq!(object.read_bytes(0, 8192).await?, [0; 8192]);
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// As for writes.
     pub async fn resize(&self, size_bytes: u64) -> Result<()> {

@@ -137,6 +137,19 @@ impl ObjectState {
 }
 
 /// What a user may say about an object.
+///
+/// ```
+/// use tanada_volume::{Attributes, Compression};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let packed = Attributes { compression: Compression::Zstd(3), ..Attributes::default() };
+/// let object = volume.create_object("a", &packed)?;
+/// object.write_bytes(0, &vec![b'x'; 1 << 20]).await?;
+/// object.sync().await?;
+/// assert_eq!(object.size_bytes(), 1 << 20);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attributes {
     /// The class where new chunks go if there is room; by default the slowest.

@@ -36,6 +36,17 @@ impl Object {
     /// Returns when everything is durable that was written, and every change of the object that was made, before the
     /// call.
     ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let object = volume.create_object("a", &Attributes::default())?;
+    /// object.write_bytes(0, b"rice").await?;
+    /// object.sync().await?; // durable from here on
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// If a device fails. The object is poisoned then: what is durable is not known, and no later sync says otherwise.
     pub async fn sync(&self) -> Result<()> {

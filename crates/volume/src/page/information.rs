@@ -7,6 +7,19 @@ use crate::Object;
 use crate::settings::BLOCK_BYTES;
 
 /// The pages of an object as they are.
+///
+/// ```
+/// use tanada_volume::{Attributes, Compression};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let packed = Attributes { compression: Compression::Lz4, ..Attributes::default() };
+/// let object = volume.create_object("a", &packed)?;
+/// object.write_bytes(0, &vec![b'x'; 1 << 20]).await?;
+/// let pages = object.page_statistics().unwrap();
+/// assert_eq!(pages.page_bytes, 16 << 10);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PageStatistics {
     /// Bytes of a page.

@@ -28,6 +28,13 @@ impl Timer for tanada_io::Timeline {
 }
 
 /// Limits of a relocation.
+///
+/// ```
+/// use tanada_volume::Budget;
+///
+/// let slow = Budget { concurrency: 1, ..Budget::default() };
+/// assert!(slow.bytes_per_second.is_none()); // no limit but that of others' I/Os
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// Chunks that are copied at once, at most; each takes a buffer of a chunk. Default: 16.

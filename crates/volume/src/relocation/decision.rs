@@ -13,6 +13,12 @@ use parking_lot::Mutex;
 pub(crate) const MOST_DECISIONS: usize = 4096;
 
 /// What was decided.
+///
+/// ```
+/// use tanada_volume::Action;
+///
+/// assert_ne!(Action::Move, Action::Mirror);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// To move the home.
@@ -26,6 +32,18 @@ pub enum Action {
 }
 
 /// A decision on a range of chunks.
+///
+/// ```
+/// use tanada_volume::{Action, Attributes, Relocation};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("a", &Attributes::default())?;
+/// object.note_decision(0..4, Action::Stay, &Relocation::default());
+/// assert_eq!(object.explain(3).unwrap().action, Action::Stay);
+/// assert!(object.explain(4).is_none());
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// What was decided.

@@ -39,6 +39,19 @@ use bucket::{Bucket, Permit};
 pub(crate) use budget::SharedPace;
 
 /// Why chunks are relocated, and within which budget.
+///
+/// ```
+/// use tanada_volume::{Attributes, Relocation};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("a", &Attributes::default())?;
+/// object.write_bytes(0, b"rice").await?;
+/// let relocation = Relocation { why: "it is read often".to_owned(), ..Relocation::default() };
+/// object.move_to(0..1, "fast", &relocation).await?;
+/// assert_eq!(object.explain(0).unwrap().why, "it is read often");
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Clone, Default)]
 pub struct Relocation {
     /// Limits.
@@ -69,6 +82,18 @@ impl std::fmt::Debug for Relocation {
 }
 
 /// What a relocation has done.
+///
+/// ```
+/// use tanada_volume::{Attributes, Relocation};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("a", &Attributes::default())?;
+/// object.write_bytes(0, &vec![7; 3 << 20]).await?;
+/// let moved = object.move_to(0..3, "fast", &Relocation::default()).await?;
+/// assert_eq!((moved.chunks, moved.done, moved.skipped), (3, 3, 0));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Relocated {
     /// Chunks that were to be looked at.
@@ -117,6 +142,19 @@ impl Object {
 
     /// Mirrors `chunks` to `class`, which must be faster than their homes (others are skipped). An older mirror
     /// elsewhere is dropped.
+    ///
+    /// ```
+    /// use tanada_volume::{Attributes, Relocation};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let object = volume.create_object("a", &Attributes::default())?;
+    /// object.write_bytes(0, b"rice").await?;
+    /// object.mirror_to(0..1, "fast", &Relocation::default()).await?;
+    /// assert!(object.chunks(0..1)[0].mirror.is_some());
+    /// assert_eq!(object.drop_mirrors(0..1, &Relocation::default())?, 1);
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`move_to`](Self::move_to).

@@ -46,6 +46,19 @@ impl LatencyCounters {
 }
 
 /// Counted latencies.
+///
+/// ```
+/// use tanada_volume::Attributes;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("a", &Attributes::default())?;
+/// object.write_bytes(0, &[7; 4096]).await?;
+/// let latency = object.statistics().written.latency;
+/// assert_eq!(latency.count(), 1);
+/// assert_eq!(latency.percentile(0.5), latency.percentile(0.99));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     buckets: Vec<u64>,

@@ -68,6 +68,12 @@ impl Counters {
 }
 
 /// I/Os in one direction, as counted.
+///
+/// ```
+/// use tanada_volume::DirectionStatistics;
+///
+/// assert_eq!(DirectionStatistics::default().latency.count(), 0);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DirectionStatistics {
     /// I/Os completed.
@@ -79,6 +85,14 @@ pub struct DirectionStatistics {
 }
 
 /// I/Os of an object or a class since the volume was opened.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let fast = &volume.classes()[0].statistics;
+/// assert_eq!((fast.read.ios, fast.errors), (0, 0));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct IoStatistics {
     /// Reads.
@@ -90,6 +104,19 @@ pub struct IoStatistics {
 }
 
 /// What was done to one chunk, over all its life.
+///
+/// ```
+/// use tanada_volume::Attributes;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("a", &Attributes::default())?;
+/// object.write_bytes(0, &[7; 4096]).await?;
+/// object.read_bytes(0, 4096).await?;
+/// let chunk = object.chunks(0..1)[0].statistics;
+/// assert_eq!((chunk.reads, chunk.writes, chunk.bytes_read), (1, 1, 4096));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ChunkStatistics {
     /// Reads.

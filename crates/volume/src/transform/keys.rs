@@ -28,6 +28,15 @@ pub const KEYS_VARIABLE: &str = "TANADA_KEYS";
 const LARGEST_FILE_BYTES: u64 = 16 << 20;
 
 /// The keys that are at hand, by identifier. Cheap to clone; shown, it names identifiers only.
+///
+/// ```
+/// use tanada_volume::KeyRing;
+///
+/// let key: String = (0..64).map(|byte| format!("{byte:02x}")).collect();
+/// let keys = KeyRing::parse(&format!("7;{key}"), "an example")?;
+/// assert_eq!(keys.identifiers(), [7]);
+/// # Ok::<(), tanada_volume::Error>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct KeyRing {
     keys: Arc<BTreeMap<NonZeroU16, Arc<Xts>>>,

@@ -23,6 +23,13 @@ const DEFAULT_ZLIB_LEVEL: u8 = 6;
 /// How new pages of an object are compressed.
 ///
 /// As text: `none`, `lz4`, `zstd`, `zstd:LEVEL` (1 to 22, default 3), `zlib`, `zlib:LEVEL` (1 to 9, default 6).
+///
+/// ```
+/// use tanada_volume::Compression;
+///
+/// assert!(Compression::Zstd(3).check().is_ok());
+/// assert!(Compression::Zstd(99).check().is_err());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum Compression {
     /// Not at all.

@@ -16,6 +16,15 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct Claims(Arc<Mutex<BTreeMap<String, usize>>>);
 
 /// A name that was claimed. Dropped, it is free.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let shared = volume.claim("backup", false)?;
+/// let other = volume.claim("backup", false)?;
+/// drop((shared, other)); // now the name is free
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug)]
 pub struct Claim {
     claims: Claims,

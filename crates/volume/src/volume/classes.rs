@@ -25,6 +25,16 @@ use crate::statistics::IoStatistics;
 use crate::{Error, ErrorKind, Result};
 
 /// A class as it is.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let classes = volume.classes();
+/// let names: Vec<&str> = classes.iter().map(|class| &*class.name).collect();
+/// assert_eq!(names, ["fast", "slow"]);
+/// assert_eq!(classes[0].free(), classes[0].chunks - classes[0].taken);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClassInfo {
     /// Its name.
@@ -154,6 +164,21 @@ impl Volume {
     }
 
     /// Empties a class: see the module's head.
+    ///
+    /// ```
+    /// use tanada_volume::{Attributes, Relocation};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let fast = Attributes { class: Some("fast".to_owned()), ..Attributes::default() };
+    /// let object = volume.create_object("a", &fast)?;
+    /// object.write_bytes(0, b"rice").await?;
+    /// let drained = volume.drain_class("fast", &Relocation::default()).await?;
+    /// assert_eq!(drained.done, 1);
+    /// assert_eq!(object.read_bytes(0, 4).await?, b"rice");
+    /// volume.fill_class("fast").await?; // it takes chunks again
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `NoSpace` if the other classes cannot take its chunks: what was moved stays moved, and the class stays drained;

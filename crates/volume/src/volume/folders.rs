@@ -13,6 +13,16 @@ use crate::settings::LONGEST_NAME;
 use crate::{Error, ErrorKind, Object, Result};
 
 /// A folder of objects that is there of itself, be it empty.
+///
+/// ```
+/// use tanada_volume::Folder;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// volume.set_folder("shop", &Folder::default())?;
+/// assert_eq!(volume.folders()[0].0, "shop");
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Folder {
     /// Owner, mode and times.

@@ -9,6 +9,14 @@ type Told = dyn Fn() + Send + Sync;
 
 /// Has somebody told of changed classes as long as it lives; see
 /// [`Volume::on_class_change`](crate::Volume::on_class_change).
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let listener = volume.on_class_change(|| println!("classes have changed"));
+/// drop(listener); // nobody is told any more
+/// # Ok(()) }).unwrap();
+/// ```
 pub struct ClassListener(pub(super) Arc<Told>);
 
 impl fmt::Debug for ClassListener {

@@ -32,6 +32,17 @@ pub(crate) use snapshot::MappingRuns;
 use crate::{Object, Result};
 
 /// A handle of an open volume. Cheap to clone.
+///
+/// ```
+/// use tanada_volume::Attributes;
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let object = volume.create_object("orders", &Attributes::default())?;
+/// object.write_bytes(0, b"rice").await?;
+/// object.sync().await?;
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone)]
 pub struct Volume {
     pub(crate) core: Arc<Core>,
@@ -39,6 +50,18 @@ pub struct Volume {
 
 impl Volume {
     /// Claims a name among all who use this opening of the volume.
+    ///
+    /// ```
+    /// use tanada_volume::ErrorKind;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let claim = volume.claim("kv/shop", true)?;
+    /// assert_eq!(volume.claim("kv/shop", false).unwrap_err().kind(), ErrorKind::Locked);
+    /// drop(claim);
+    /// volume.claim("kv/shop", false)?;
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `Locked` if somebody has it, unless both share it.
@@ -52,11 +75,25 @@ impl Volume {
     }
 
     /// Bytes of a chunk.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// assert_eq!(volume.chunk_bytes(), 1 << 20);
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn chunk_bytes(&self) -> u64 {
         self.core.chunk_bytes
     }
 
     /// Why nothing can be written, if so: it was opened read-only, a device is missing, or the metadata device failed.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// assert!(volume.read_only_reason().is_none());
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn read_only_reason(&self) -> Option<crate::Error> {
         self.core.check_writable().err()
     }
@@ -67,6 +104,16 @@ impl Volume {
     }
 
     /// Makes everything durable: data and metadata of all objects.
+    ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// volume.create_object("a", &Attributes::default())?;
+    /// volume.sync().await?; // its name is durable from here on
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// As [`Object::sync`], of the first object that fails.

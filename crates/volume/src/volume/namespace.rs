@@ -40,6 +40,17 @@ impl Volume {
 
     /// Makes an empty object.
     ///
+    /// ```
+    /// use tanada_volume::{Attributes, ErrorKind};
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let fast = Attributes { class: Some("fast".to_owned()), ..Attributes::default() };
+    /// volume.create_object("a", &fast)?;
+    /// assert_eq!(volume.create_object("a", &fast).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// `AlreadyExists`, `InvalidInput` if the name is no name, `NotFound` if an attribute names no class, `ReadOnly`.
     pub fn create_object(&self, name: &str, attributes: &Attributes) -> Result<Object> {
@@ -123,6 +134,15 @@ impl Volume {
 
     /// The object of that name. An adopted file is compared with what it was.
     ///
+    /// ```
+    /// use tanada_volume::ErrorKind;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// assert_eq!(volume.open_object("no such").unwrap_err().kind(), ErrorKind::NotFound);
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
     /// # Errors
     /// `NotFound`.
     pub fn open_object(&self, name: &str) -> Result<Object> {
@@ -134,11 +154,33 @@ impl Volume {
     }
 
     /// All objects, in order of their making.
+    ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// volume.create_object("b", &Attributes::default())?;
+    /// volume.create_object("a", &Attributes::default())?;
+    /// assert_eq!(volume.objects().len(), 2);
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn objects(&self) -> Vec<Object> {
         self.core.namespace.lock().objects.values().map(|state| self.object(state)).collect()
     }
 
     /// Gives an object another name. Durable after the next sync.
+    ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let object = volume.create_object("old", &Attributes::default())?;
+    /// volume.rename("old", "new")?;
+    /// assert_eq!(object.name(), "new");
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `NotFound`, `AlreadyExists`, `InvalidInput`, `ReadOnly`.
@@ -166,6 +208,17 @@ impl Volume {
 
     /// Deletes an object; its handles are of no use afterwards. Its space is free when that is durable, after the next
     /// sync or when space is needed.
+    ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// volume.create_object("a", &Attributes::default())?;
+    /// volume.delete("a").await?;
+    /// assert!(volume.objects().is_empty());
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `NotFound`, `ReadOnly`.
@@ -229,6 +282,18 @@ impl Object {
 
     /// Changes what is said about the object; chunks that are there stay where they are, and pages as they are. Durable
     /// after the next sync.
+    ///
+    /// ```
+    /// use tanada_volume::Attributes;
+    ///
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_volume::example::run(folder.path(), async |volume| {
+    /// let object = volume.create_object("a", &Attributes::default())?;
+    /// let quota = Attributes { quota_bytes: Some(4 << 20), ..object.attributes() };
+    /// object.set_attributes(&quota)?;
+    /// assert_eq!(object.attributes(), quota);
+    /// # Ok(()) }).unwrap();
+    /// ```
     ///
     /// # Errors
     /// `NotFound` if there is no such class, `ReadOnly`, `MissingKey`; `InvalidInput` for another page size, or a

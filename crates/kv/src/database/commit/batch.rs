@@ -17,6 +17,19 @@ use crate::{Error, Result};
 /// Writes that are made together: all of them, or none. Of two on the same key the later one counts.
 ///
 /// What is wrong with a key or a value is said when the batch is written.
+///
+/// ```
+/// use tanada_kv::{Batch, WriteOptions};
+///
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// let mut batch = Batch::new();
+/// batch.delete_prefix(&store, b"old/");
+/// batch.put(&store, b"new/1", b"value");
+/// assert_eq!(batch.len(), 2);
+/// database.write(batch, &WriteOptions::default()).await?;
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Default)]
 pub struct Batch {
     payload: PayloadBuilder,
@@ -52,6 +65,12 @@ impl Batch {
     }
 
     /// Returns whether nothing is in it.
+    ///
+    /// ```
+    /// use tanada_kv::Batch;
+    ///
+    /// assert!(Batch::new().is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.operations == 0
     }

@@ -12,6 +12,16 @@ use crate::latency::{LatencyBucket, LatencySummary};
 use crate::written::WrittenBytes;
 
 /// Counters of a database's operations.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"value").await?;
+/// store.get(b"key").await?;
+/// let activity = database.statistics().since_opening;
+/// assert_eq!((activity.operations_written, activity.gets, activity.gets_from_memory), (1, 1, 1));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Activity {
@@ -65,6 +75,12 @@ pub struct Activity {
 
 impl Activity {
     /// Bytes written to objects over bytes written by users.
+    ///
+    /// ```
+    /// use tanada_kv::Activity;
+    ///
+    /// assert_eq!(Activity::default().write_amplification(), 0.0);
+    /// ```
     pub fn write_amplification(&self) -> f64 {
         ratio(self.written_by().all(), self.bytes_written.saturating_add(self.bytes_loaded))
     }
@@ -75,6 +91,15 @@ impl Activity {
     }
 
     /// Bytes written by cause, to all classes.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # tanada_kv::example::run(folder.path(), async |database, store| {
+    /// store.put(b"key", b"value").await?;
+    /// database.sync().await?;
+    /// assert!(database.statistics().since_opening.written_by().log > 0);
+    /// # Ok(()) }).unwrap();
+    /// ```
     pub fn written_by(&self) -> WrittenBytes {
         self.written.values().fold(WrittenBytes::default(), |sum, written| sum.with(written))
     }

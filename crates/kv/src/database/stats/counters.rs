@@ -109,6 +109,15 @@ impl Counters {
 }
 
 /// Writes that had to wait for one cause.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// let stalls = database.statistics().since_opening.stalls;
+/// let causes: Vec<&str> = stalls.iter().map(|stall| &*stall.cause).collect();
+/// assert_eq!(causes, ["memtables", "root kvsets", "fast class", "log", "space"]);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StallStatistics {
     /// `memtables`, `root kvsets`, `fast class`, `log` or `space`.
@@ -120,6 +129,16 @@ pub struct StallStatistics {
 }
 
 /// Tree jobs of one kind.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"value").await?;
+/// store.compact().await?;
+/// let jobs = database.statistics().since_opening.jobs_by_kind;
+/// assert!(jobs.values().all(|kind| kind.count > 0));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobStatistics {

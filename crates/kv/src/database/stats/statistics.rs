@@ -6,6 +6,16 @@ use crate::database::stats::activity::Activity;
 use crate::latency::LatencySummary;
 
 /// Counters of a database since it was opened, and what it takes up now.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"value").await?;
+/// let statistics = database.statistics();
+/// assert_eq!(statistics.stores[0].logged_versions, 1);
+/// assert!(statistics.bytes_allocated > 0);
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Statistics {
     /// Counters since the opening.
@@ -46,6 +56,14 @@ pub struct Statistics {
 }
 
 /// Bytes of a database on a class.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// let classes = database.statistics().classes;
+/// assert_eq!(classes[0].name, "flash");
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClassStatistics {
     /// The class's name.
@@ -65,6 +83,16 @@ pub struct ClassStatistics {
 }
 
 /// Size and shape of a store.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_kv::example::run(folder.path(), async |database, store| {
+/// store.put(b"key", b"value").await?;
+/// store.compact().await?;
+/// let lines = &database.statistics().stores[0];
+/// assert_eq!((&*lines.name, lines.leaves, lines.versions), ("lines", 1, 1));
+/// # Ok(()) }).unwrap();
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StoreStatistics {
     /// Its name.
