@@ -91,6 +91,13 @@ pub(crate) enum Codec {
     Zstd = 2,
 }
 
+impl Codec {
+    /// Returns the codec that formats write as this number.
+    pub(crate) fn from_byte(byte: u8) -> Option<Codec> {
+        [Codec::None, Codec::Lz4, Codec::Zstd].into_iter().find(|codec| *codec as u8 == byte)
+    }
+}
+
 /// The place of a value in a log segment or a value segment; both look the same from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pointer {

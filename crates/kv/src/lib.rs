@@ -95,6 +95,7 @@ mod threads;
 mod tombstone;
 mod transaction;
 mod tree;
+mod tuning;
 mod value;
 mod wire;
 mod written;

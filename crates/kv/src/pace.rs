@@ -3,14 +3,15 @@
 //! A job that reads megabytes as fast as a device can lets everyone else's reads wait meanwhile: few of them, but those
 //! are the slowest there are.
 //!
-//! 1. As long as readers have loaded values lately, a job reads at an even pace, [`PACED_BYTES_PER_SECOND`]: one piece
-//!    at a time, with rests [`MAX_REST_FACTOR`] times as long as that took at most. So it makes no bursts, which
-//!    everyone else would wait for.
+//! 1. As long as readers have loaded values lately, a job reads at an even pace, `PACE.paced_bytes_per_second`: one
+//!    piece at a time, with rests `PACE.max_rest_factor` times as long as that took at most. So it makes no bursts,
+//!    which everyone else would wait for.
 //! 2. Where that is less, for the device is slow or busy, it reads more pieces at once the further it lags behind: jobs
 //!    keep pace with writers who could not fill a disk faster, and a device that is slow anyway is not made slower.
 //! 3. When writers are stalled, the fastest class is nearly full or the database is being closed, there is no time
 //!    for it at all ([`Hurry`]).
 
+use crate::tuning::reads::PACE;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,18 +20,6 @@ use parking_lot::Mutex;
 
 use crate::cache::Cache;
 use crate::environment::Environment;
-
-/// Readers count as present for this long after their last load.
-const READER_TIMEOUT: Duration = Duration::from_millis(100);
-
-/// A rest takes at most this many times as long as the read before it.
-const MAX_REST_FACTOR: u32 = 3;
-
-/// Rate at which a paced job reads.
-const PACED_BYTES_PER_SECOND: f64 = 100e6;
-
-/// A job reads one more piece concurrently for each such time that it lags behind.
-const LAG_PER_EXTRA_READ: Duration = Duration::from_millis(50);
 
 /// Why the jobs of a database have no time.
 #[derive(Debug, Default)]
@@ -75,7 +64,7 @@ impl Seen {
         if loads != self.loads {
             *self = Seen { loads, at: Some(now) };
         }
-        self.at.is_some_and(|at| now.saturating_sub(at) < READER_TIMEOUT)
+        self.at.is_some_and(|at| now.saturating_sub(at) < PACE.reader_timeout)
     }
 }
 
@@ -124,13 +113,13 @@ impl Walk<'_> {
 
     /// Returns when the bytes read so far are due.
     fn due(&self) -> Duration {
-        self.began.saturating_add(Duration::from_secs_f64(self.bytes as f64 / PACED_BYTES_PER_SECOND))
+        self.began.saturating_add(Duration::from_secs_f64(self.bytes as f64 / PACE.paced_bytes_per_second))
     }
 
     /// Returns how many pieces to read concurrently, at most `most`.
     pub(crate) fn at_once(&self, most: usize) -> usize {
         let Some((_, now)) = self.giving_way() else { return most };
-        let lag = now.saturating_sub(self.due()).as_micros() / LAG_PER_EXTRA_READ.as_micros();
+        let lag = now.saturating_sub(self.due()).as_micros() / PACE.lag_per_extra_read.as_micros();
         usize::try_from(lag).unwrap_or(most).saturating_add(1).min(most)
     }
 
@@ -139,7 +128,7 @@ impl Walk<'_> {
         self.bytes += bytes;
         if let Some((pace, now)) = self.giving_way() {
             let took = now.saturating_sub(self.looked);
-            let rest = took.saturating_mul(MAX_REST_FACTOR).min(self.due().saturating_sub(now));
+            let rest = took.saturating_mul(PACE.max_rest_factor).min(self.due().saturating_sub(now));
             if rest > Duration::ZERO {
                 pace.environment.sleep(rest).await;
             }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::entry::Codec;
 use crate::log::BLOCK;
 use crate::tree::policy::MediaPolicy;
 use crate::{Error, Result};
@@ -169,6 +170,16 @@ pub enum Compression {
     Lz4,
     /// Smaller.
     Zstd,
+}
+
+impl From<Compression> for Codec {
+    fn from(compression: Compression) -> Codec {
+        match compression {
+            Compression::None => Codec::None,
+            Compression::Lz4 => Codec::Lz4,
+            Compression::Zstd => Codec::Zstd,
+        }
+    }
 }
 
 /// Where the filters of key files are kept. A filter rejects keys that a file does not have.

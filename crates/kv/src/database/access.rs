@@ -1,5 +1,6 @@
 //! What users do with a store: reads, writes, settings and compactions.
 
+use crate::tuning::writes::COMMITS;
 use bytes::Bytes;
 
 use crate::database::commit::batch::{Batch, behind_prefix};
@@ -13,9 +14,6 @@ use crate::settings::WriteOptions;
 use crate::transaction::{Cursor, CursorOptions};
 use crate::tree::policy::MediaPolicy;
 use crate::{ErrorKind, Result, StoreOverrides};
-
-/// Attempts of an update before it becomes a transaction.
-const MAX_UPDATE_ATTEMPTS: u64 = 3;
 
 impl Batch {
     /// Writes a key.
@@ -253,7 +251,8 @@ impl Store {
         let mut tries = 0;
         loop {
             // Writes of others are noted for a transaction, also across flushes.
-            let open = (tries >= MAX_UPDATE_ATTEMPTS).then(|| self.core().committer.open_transaction());
+            let open =
+                (tries >= COMMITS.max_update_attempts).then(|| self.core().committer.open_transaction());
             let at = open.as_ref().map(OpenTransaction::sequence);
             let (old, read_at) = self.core().reader.get_with_number(self.state(), key, at).await?;
             let new = change(old.as_ref());

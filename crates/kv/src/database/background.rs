@@ -1,8 +1,8 @@
 //! The shared state of an open database's background tasks, and of those who wait for them.
 
+use crate::tuning::writes::BACKGROUND;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -11,12 +11,6 @@ use crate::counters::Counter;
 use crate::environment::Environment;
 use crate::memory::Memtable;
 use crate::notify::{Notify, TaskCount};
-
-/// How often a flushed memtable is checked for readers before it is left to them.
-const MAX_READER_CHECKS: u32 = 20;
-
-/// Delay of the second check for readers; later ones wait longer.
-const FIRST_READER_CHECK_DELAY: Duration = Duration::from_millis(1);
 
 /// Shared state of the background tasks and those who wait for them.
 #[derive(Debug, Default)]
@@ -60,7 +54,7 @@ impl Background {
         let (environment, tasks, is_stopping) =
             (environment.clone(), self.tasks.clone(), self.is_stopping.clone());
         self.spawn(&*environment.clone(), async move {
-            for look in 1..=MAX_READER_CHECKS {
+            for look in 1..=BACKGROUND.max_reader_checks {
                 match Arc::try_unwrap(table) {
                     Ok(table) => {
                         return tasks.spawn_local(&*environment, move || table.take_apart());
@@ -70,7 +64,7 @@ impl Background {
                 if is_stopping.load(Ordering::Acquire) {
                     return;
                 }
-                environment.sleep(FIRST_READER_CHECK_DELAY * look).await;
+                environment.sleep(BACKGROUND.first_reader_check_delay * look).await;
             }
         });
     }

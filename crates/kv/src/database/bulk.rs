@@ -15,6 +15,7 @@
 //! So snapshots that were taken before the end see nothing of it. Transactions that are open then, and write what was
 //! loaded, or read it and are serializable, have a conflict.
 
+use crate::tuning::writes::BACKGROUND;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -29,16 +30,12 @@ use crate::entry::{Codec, Content, LONGEST_KEY, LONGEST_VALUE, SequenceNo, Versi
 use crate::keyfile::KeyFileWriter;
 use crate::merge::Load;
 use crate::objects::{Lease, ObjectKind};
-use crate::settings::Compression;
 use crate::tree::edit::SegmentRecord;
 use crate::tree::garbage::Space;
 use crate::tree::{Change, Edit, JobContext, KvsetKind, KvsetRecord, LeafNo, Place, Position, TreeState};
 use crate::value::SegmentWriter;
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
-
-/// Attempts to settle the store before a load gives up because others write to it.
-const MAX_SETTLE_ATTEMPTS: usize = 20;
 
 /// A kvset that is being filled.
 struct Filling {
@@ -115,17 +112,13 @@ impl Store {
     pub async fn bulk_load(&self) -> Result<BulkLoad> {
         let (core, store) = (self.core().clone(), self.state().clone());
         let turn = Turn::wait(&core.shared, &store).await?;
-        for _ in 0..MAX_SETTLE_ATTEMPTS {
+        for _ in 0..BACKGROUND.max_settle_attempts {
             core.settle(&store).await?;
             if let Some((tree, sequence)) = core.begin_load(&store) {
                 // No job can free space until the load ends.
                 core.committer.note_space(&store, Space::default());
                 let context = core.jobs.job_context(&store)?;
-                let codec = match store.settings().compression {
-                    Compression::None => Codec::None,
-                    Compression::Lz4 => Codec::Lz4,
-                    Compression::Zstd => Codec::Zstd,
-                };
+                let codec = Codec::from(store.settings().compression);
                 let (expires_s, next_leaf) =
                     (store.default_expiry(&*core.shared.environment), tree.next_leaf().max(1));
                 return Ok(BulkLoad {

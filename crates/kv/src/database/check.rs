@@ -9,6 +9,7 @@
 //! - where a value may be read in a mirror, it is whole there, too, and so are promoted kvsets;
 //! - a leaf has keys of its own range only (others would be missing from the count).
 
+use crate::tuning::maintenance::CHECKS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -25,12 +26,6 @@ use crate::objects::ObjectKind;
 use crate::tree::{Kvset, KvsetNo, TreeState};
 use crate::value::Segment;
 use crate::{ErrorKind, Result};
-
-/// Values that are read concurrently.
-const CONCURRENT_READS: usize = 32;
-
-/// Bytes that are prefetched of a key file.
-const READ_AHEAD_BYTES: usize = 256 << 10;
 
 /// Most findings that are listed for a store.
 const MAX_FINDINGS: usize = 1000;
@@ -214,7 +209,7 @@ impl Checking<'_> {
         end: Option<&[u8]>,
     ) -> Result<()> {
         let cursors: Vec<KeyCursor> =
-            sources.iter().map(|kvset| kvset.cursor(Access::Ahead(READ_AHEAD_BYTES))).collect();
+            sources.iter().map(|kvset| kvset.cursor(Access::Ahead(CHECKS.read_ahead_bytes))).collect();
         let mut merge = Merge::new(cursors);
         let sought = merge.seek(Direction::Forward, start).await;
         if self.judge(role, sought)?.is_none() {
@@ -270,7 +265,7 @@ impl Checking<'_> {
         let mirror = first.and_then(|first| self.tree.open_mirror(first, &pointer));
         let mirror = mirror.and_then(|(mirror, pointer)| Some((mirror.segment()?, pointer, Role::Copy)));
         self.pending.extend(mirror);
-        if self.pending.len() >= CONCURRENT_READS {
+        if self.pending.len() >= CHECKS.concurrent_reads {
             self.read_pending().await?;
         }
         Ok(())

@@ -4,6 +4,7 @@
 //! loaded, sorted, into a new database, without the garbage and the history of the old one. What expires does so at the
 //! same time in both.
 
+use crate::tuning::space::MEMORY;
 use std::sync::Arc;
 
 use crate::database::handle::Database;
@@ -16,12 +17,6 @@ use crate::opening::OpenOptions;
 use crate::settings::{Compression, DatabaseSettings};
 use crate::transaction::CursorOptions;
 use crate::{Error, ErrorKind, Result};
-
-/// A copy has this fraction (1/n) of the database's memory.
-const MEMORY_DIVISOR: u64 = 8;
-
-/// Least memory of a copy.
-const MIN_MEMORY_BYTES: u64 = 1 << 20;
 
 impl Database {
     /// Copies the database as it is now, all stores at one moment, to another name in the volume, while it is in use.
@@ -47,7 +42,7 @@ impl Database {
         let settings = self.settings();
         let crash = self.core.shared.crash.clone();
         // The copy has no readers yet, and has memory beside the original's.
-        let memory_bytes = (settings.memory_bytes / MEMORY_DIVISOR).max(MIN_MEMORY_BYTES);
+        let memory_bytes = (settings.memory_bytes / MEMORY.memory_divisor).max(MEMORY.min_memory_bytes);
         let for_copying = DatabaseSettings { memory_bytes, ..settings };
         let state =
             DatabaseRecord { settings: for_copying, is_unfinished: true, ..DatabaseRecord::default() };

@@ -8,12 +8,10 @@
 //! space for writes. And it does as long as a writer waits for space, or has been told that there is some and did not
 //! run yet. But what rests on something that was read is written at once, before others change that.
 
+use crate::tuning::writes::STALLS;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::notify::yield_now;
-
-/// One of this many operations that complete without waiting yields: some tenths of a millisecond of a thread.
-const OPERATIONS_PER_YIELD: u64 = 64;
 
 /// Yield budget of the tasks that use a database.
 #[derive(Debug, Default)]
@@ -44,9 +42,10 @@ impl YieldBudget {
     /// A task of an executor that has waited for something meanwhile has let others run already.
     fn is_others(&self) -> bool {
         if let Some(operations) = tanada_io::operations_since_resumed() {
-            return operations >= OPERATIONS_PER_YIELD;
+            return operations >= STALLS.operations_per_yield;
         }
-        self.operations.fetch_add(1, Ordering::Relaxed) % OPERATIONS_PER_YIELD == OPERATIONS_PER_YIELD - 1
+        self.operations.fetch_add(1, Ordering::Relaxed) % STALLS.operations_per_yield
+            == STALLS.operations_per_yield - 1
     }
 
     /// To be held while a writer waits for space.
@@ -76,7 +75,7 @@ mod tests {
             0 => turns.read().now_or_never().is_none(),
             _ => turns.write(false).now_or_never().is_none(),
         };
-        assert_eq!((0..4 * OPERATIONS_PER_YIELD).filter(|no| lets(*no)).count(), 4);
+        assert_eq!((0..4 * STALLS.operations_per_yield).filter(|no| lets(*no)).count(), 4);
     }
 
     #[test]
@@ -86,7 +85,11 @@ mod tests {
         let lets = executors.block_on(|| async {
             let turns = YieldBudget::default();
             let mut lets = Vec::new();
-            for operations in [OPERATIONS_PER_YIELD - 1, OPERATIONS_PER_YIELD - 1, OPERATIONS_PER_YIELD] {
+            for operations in [
+                STALLS.operations_per_yield - 1,
+                STALLS.operations_per_yield - 1,
+                STALLS.operations_per_yield,
+            ] {
                 lets.push((0..operations).filter(|_| turns.read().now_or_never().is_none()).count());
                 yield_now().await;
             }

@@ -1,5 +1,7 @@
 //! The parts of an open database, which all its handles share, and how it ends.
 
+use crate::tuning::space::RESERVATION;
+use crate::tuning::writes::BACKGROUND;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
@@ -18,15 +20,11 @@ use crate::database::mirrors::keeper::MirrorKeeper;
 use crate::database::read::Reader;
 use crate::database::shared::{Shared, Writing};
 use crate::database::space::account::SpaceManager;
-use crate::database::space::reservation::RESERVED_CHUNKS;
 use crate::memory::Blocks;
 use crate::{Error, ErrorKind, Result};
 
 /// A close merges kvsets while fewer chunks are free,
-const MIN_CHUNKS_AT_CLOSE: u64 = RESERVED_CHUNKS;
-
-/// at most this often.
-const MAX_MERGES_AT_CLOSE: usize = 16;
+const MIN_CHUNKS_AT_CLOSE: u64 = RESERVATION.reserved_chunks;
 
 /// See the module's head; [`shared`](super::shared) says how the parts stand on one another.
 pub(crate) struct Core {
@@ -175,7 +173,7 @@ impl Core {
                 let (free, kept) = self.shared.objects.room();
                 free < least.min(kept)
             };
-            while done < MAX_MERGES_AT_CLOSE && is_short() {
+            while done < BACKGROUND.max_merges_at_close && is_short() {
                 done += 1;
                 if !bring_together(&self.jobs, writing, store).await.is_ok_and(|did| did) {
                     break;

@@ -9,6 +9,7 @@
 //! began, are seen by [`View::known_since`](super::state::store_state::View): what was found before that is looked for
 //! again.
 
+use crate::tuning::maintenance::PROMOTION;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -25,9 +26,6 @@ use crate::memory::{Found, MemoryContent, MemtableVersion};
 use crate::transaction::Scan;
 use crate::tree::{FoundVersion, TreeState};
 use crate::value::codec::plain_value;
-
-/// Reads of slow classes between two checks for keys to promote.
-const READS_PER_CHECK: u64 = 256;
 
 /// Reads keys of an open database.
 #[derive(Debug)]
@@ -143,7 +141,8 @@ impl Reader {
         }
         if store.hot.counts() {
             store.hot.note(key, found.stored_bytes());
-            if store.promotion.reads.fetch_add(1, Ordering::Relaxed) % READS_PER_CHECK == READS_PER_CHECK - 1
+            if store.promotion.reads.fetch_add(1, Ordering::Relaxed) % PROMOTION.reads_per_check
+                == PROMOTION.reads_per_check - 1
             {
                 self.shared.background.work.notify();
             }

@@ -3,20 +3,14 @@
 //!
 //! They hold the database weakly: when its last handle goes, they end. Whoever closes it waits for them.
 
+use crate::tuning::writes::BACKGROUND;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use futures::future::{Either, select};
 
 use crate::database::core::Core;
 use crate::database::maintenance::turn::Outcome;
 use crate::notify::Notified;
-
-/// First delay of a worker that found no space. Each attempt may write as much as there is space for.
-const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
-
-/// Longest delay of a worker that found no space.
-const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
 
 impl Core {
     /// Starts the tasks, if anything can be written.
@@ -49,7 +43,7 @@ enum Task {
 }
 
 async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
-    let mut pause = MIN_RETRY_DELAY;
+    let mut pause = BACKGROUND.min_retry_delay;
     loop {
         let again = {
             let Some(core) = weak.upgrade() else { return };
@@ -86,7 +80,7 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
                     Some(core.shared.environment.sleep(pause))
                 }
                 Outcome::RetryAfter(later) => {
-                    pause = MIN_RETRY_DELAY;
+                    pause = BACKGROUND.min_retry_delay;
                     Some(core.shared.environment.sleep(later))
                 }
             }
@@ -96,8 +90,8 @@ async fn run(weak: Weak<Core>, mut noticed: Notified, task: Task) {
             None => noticed.await,
             Some(again) => {
                 pause = match select(Box::pin(noticed), again).await {
-                    Either::Left(_) => MIN_RETRY_DELAY,
-                    Either::Right(_) => (pause * 2).min(MAX_RETRY_DELAY),
+                    Either::Left(_) => BACKGROUND.min_retry_delay,
+                    Either::Right(_) => (pause * 2).min(BACKGROUND.max_retry_delay),
                 };
             }
         }

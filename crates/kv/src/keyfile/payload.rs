@@ -90,12 +90,8 @@ pub(super) fn version(page: &Bytes, payload_at: usize, end: usize) -> Result<Ver
 }
 
 fn pointer(flags: u8, decoder: &mut Decoder<'_>) -> Result<Pointer, Malformed> {
-    let codec = match flags >> CODEC_SHIFT & 3 {
-        0 => Codec::None,
-        1 => Codec::Lz4,
-        2 => Codec::Zstd,
-        _ => return Err(decoder.malformed("an unknown codec")),
-    };
+    let codec = Codec::from_byte(flags >> CODEC_SHIFT & 3);
+    let codec = codec.ok_or_else(|| decoder.malformed("an unknown codec"))?;
     let (segment, offset) = (decoder.varint()?, decoder.varint()?);
     let stored_len = decoder.varint_u32()?;
     let len = if codec == Codec::None { stored_len } else { decoder.varint_u32()? };

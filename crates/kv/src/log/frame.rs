@@ -248,12 +248,7 @@ struct Decoded {
 fn decode(payload: &[u8], at: usize) -> Option<Decoded> {
     let mut reader = Reader::at(payload, at).ok()?;
     let kind = OperationKind::from_byte(reader.u8().ok()?)?;
-    let codec = match reader.u8().ok()? {
-        0 => Codec::None,
-        1 => Codec::Lz4,
-        2 => Codec::Zstd,
-        _ => return None,
-    };
+    let codec = Codec::from_byte(reader.u8().ok()?)?;
     let store = reader.u32().ok()?;
     let key_len = reader.u32().ok()?;
     let stored_len = reader.u32().ok()? as usize;

@@ -7,6 +7,7 @@
 //! What a snapshot sees cannot change under the cursor; when the transaction that it belongs to writes, what was read
 //! ahead is forgotten.
 
+use crate::tuning::reads::SCANS;
 use std::collections::VecDeque;
 
 use bytes::Bytes;
@@ -17,19 +18,6 @@ use crate::entry::{Content, FirstHome, Pointer, SequenceNo};
 use crate::merge::{Source, View};
 use crate::tree::TreeState;
 use crate::value::{Segment, Segments, Wanted};
-
-/// Keys of the first prefetch.
-const FIRST_KEYS: usize = 8;
-/// Each prefetch has this many times the keys of the one before.
-const GROWTH_FACTOR: usize = 2;
-/// Most keys of a prefetch.
-const MAX_KEYS: usize = 64;
-
-/// Most keys of a prefetch if the caller has announced how many will be read.
-const MAX_EXPECTED_KEYS: usize = 1024;
-
-/// A prefetch ends after this many bytes of values.
-const TARGET_VALUE_BYTES: u64 = 128 << 10;
 
 /// Longer values have memory of their own and are not copied.
 const MAX_COPIED_BYTES: usize = crate::memory::MAX_PAIR_BYTES_IN_BLOCK;
@@ -126,9 +114,9 @@ impl Ahead {
     /// Keys to be read together next.
     pub(super) fn next_keys(&self) -> usize {
         if self.expected_left > 0 {
-            return self.expected_left.min(MAX_EXPECTED_KEYS);
+            return self.expected_left.min(SCANS.max_expected_keys);
         }
-        (self.keys * GROWTH_FACTOR).clamp(FIRST_KEYS, MAX_KEYS)
+        (self.keys * SCANS.growth_factor).clamp(SCANS.first_keys, SCANS.max_keys)
     }
 
     /// Reads up to `keys` keys of the store `owner` that begin with `prefix`, and their values.
@@ -147,7 +135,7 @@ impl Ahead {
         let mut pointed: Vec<(usize, SequenceNo, Pointer, Option<FirstHome>)> = Vec::new();
         let mut bytes = 0;
         let mut is_end = false;
-        while entries.len() < keys && bytes < TARGET_VALUE_BYTES {
+        while entries.len() < keys && bytes < SCANS.target_value_bytes {
             let is_there = view.step().await?;
             let version = view.version().filter(|_| is_there && view.key().starts_with(prefix));
             let Some(version) = version else {

@@ -11,9 +11,7 @@
 use super::edit::{KvsetNo, KvsetRecord, LeafNo};
 use super::shape::Tree;
 use crate::tree::job::numbers;
-
-/// Chunks that a merge has to free beyond those that it takes.
-const MIN_GAINED_CHUNKS: u64 = 2;
+use crate::tuning::tree::PICKS;
 
 /// Neighbours that are to be merged, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +84,7 @@ fn best_of<K: AsRef<KvsetRecord>>(kvsets: &[K], chunk_bytes: u64, free_chunks: u
                 break;
             }
             let worth = Worth { gain: chunks - takes, takes };
-            let is_worth_it = worth.gain >= MIN_GAINED_CHUNKS || (worth.gain > 0 && takes == 1);
+            let is_worth_it = worth.gain >= PICKS.min_gained_chunks || (worth.gain > 0 && takes == 1);
             if is_worth_it && best.is_none_or(|(best, _)| worth.gain > best.gain) {
                 best = Some((worth, &kvsets[first..=index]));
             }

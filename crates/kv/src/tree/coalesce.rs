@@ -8,6 +8,7 @@
 //! It ends: of the segments that a leaf gives up there are more than the job writes small ones, so with each
 //! job leaves refer to fewer of them.
 
+use crate::tuning::tree::PICKS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -16,12 +17,6 @@ use super::garbage::most_rewritten;
 use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 use crate::tree::job::{Job, PickSettings, Picked, Surroundings, is_copy, key_bytes, numbers};
-
-/// Least segments of a job, which may leave two small ones: of cold and of hot values.
-const MIN_SEGMENTS: usize = 4;
-
-/// Small segments beyond those of each leaf that are tolerated where space allows.
-const SPARE_SEGMENTS: usize = 8;
 
 /// The small segments that a leaf could leave.
 #[derive(Debug)]
@@ -49,7 +44,8 @@ pub(super) fn pick_gathering<K: AsRef<KvsetRecord> + Clone>(
 ) -> Option<Picked> {
     let small = tree.segments.values().filter(|segment| segment.stored_bytes < settings.small_segment_bytes);
     let small: BTreeSet<SegmentNo> = small.map(|segment| segment.no).collect();
-    let most = (MIN_SEGMENTS - 1) * tree.leaves.len() + if around.is_tight { 0 } else { SPARE_SEGMENTS };
+    let most =
+        (PICKS.min_segments - 1) * tree.leaves.len() + if around.is_tight { 0 } else { PICKS.spare_segments };
     if small.len() <= most {
         return None;
     }
@@ -68,7 +64,7 @@ pub(super) fn pick_gathering<K: AsRef<KvsetRecord> + Clone>(
     let mut rewritten = 0;
     let chosen = emptied.into_iter().enumerate().take_while(|(index, (_, bytes))| {
         rewritten += bytes;
-        *index < MIN_SEGMENTS || rewritten <= most_rewritten
+        *index < PICKS.min_segments || rewritten <= most_rewritten
     });
     let emptied = chosen.map(|(_, (no, _))| no).collect();
     let job = Job::Compact { leaf: leaf.no, kvsets: numbers(&leaf.kvsets[best.kvsets]), emptied };
@@ -87,7 +83,7 @@ fn candidate<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, small: &BTreeSet<SegmentNo>)
             *bytes += references.stored_bytes;
         }
     }
-    if uses.len() < MIN_SEGMENTS {
+    if uses.len() < PICKS.min_segments {
         return None;
     }
     // Copies of what is not part of a merge are lost by it.
@@ -108,7 +104,7 @@ fn candidate<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, small: &BTreeSet<SegmentNo>)
             kvsets,
         }
     });
-    let candidates = candidates.filter(|candidate| candidate.emptied.len() >= MIN_SEGMENTS);
+    let candidates = candidates.filter(|candidate| candidate.emptied.len() >= PICKS.min_segments);
     candidates.max_by(|a, b| a.worth().total_cmp(&b.worth()))
 }
 

@@ -9,6 +9,7 @@
 //! 3. Space is a bound that others rely on, so it presses ten times as much as it is over its bound.
 //! 4. Nothing of that: *cleaning*, for what deletes and expiry would free.
 
+use crate::tuning::tree::GARBAGE;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::edit::{KvsetKind, KvsetRecord};
@@ -16,29 +17,6 @@ use super::shape::{Leaf, Tree};
 use crate::entry::SegmentNo;
 use crate::tree::job::{Job, PickSettings, Picked, Surroundings, key_bytes, numbers};
 use crate::tree::spill_choice::pick_spill;
-
-/// Urgency of the space bound over that of other limits.
-const SPACE_URGENCY_FACTOR: f64 = 10.0;
-
-/// Most bytes of values that one job rewrites: writers may wait for it.
-const MAX_REWRITTEN_BYTES: u64 = 256 << 20;
-
-/// When garbage has reached its bound, so much is emptied that this part of it would be left at most: a leaf's keys are
-/// rewritten to empty a segment, and the same again for each leaf that has values there, so little is gained by
-/// emptying a few.
-const MAX_LEFT_FRACTION: f64 = 0.8;
-
-/// The fraction that is left where segments are empty enough.
-const TARGET_LEFT_FRACTION: f64 = 0.5;
-
-/// A segment with a larger live fraction is not emptied for that: it becomes emptier by itself.
-const MAX_LIVE_FRACTION: f64 = 0.8;
-
-/// Values of this many times the bytes of a leaf's keys may be rewritten beside them.
-const MAX_VALUES_PER_KEY_BYTE: u64 = 16;
-
-/// A kvset is worth a tombstone compaction if this fraction (1/n) of its versions are deletes.
-const MIN_DELETES_DIVISOR: u64 = 4;
 
 /// Bytes of values, and how many of them are garbage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -112,10 +90,11 @@ impl Garbage {
 
     /// The segments that are to be emptied, emptiest first, as that costs least for what it frees.
     ///
-    /// 1. If it `is_due`, as many as leave no more than [`MAX_LEFT_FRACTION`], and one at least. Where there is little
-    ///    space, no more than the bound asks: what is rewritten takes space until the last leaf has left a segment.
-    /// 2. Whether it is due or not, as many as leave [`TARGET_LEFT_FRACTION`], of those that are empty enough; none
-    ///    where there is little space.
+    /// 1. If it `is_due`, as many as leave no more than `GARBAGE.max_left_fraction`, and one at least. Where there is
+    ///    little space, no more than the bound asks: what is rewritten takes space until the last leaf has left a
+    ///    segment.
+    /// 2. Whether it is due or not, as many as leave `GARBAGE.target_left_fraction`, of those that are empty enough;
+    ///    none where there is little space.
     fn emptiest(&self, settings: &PickSettings, around: &Surroundings, is_due: bool) -> Vec<SegmentNo> {
         let live_share = |(bytes, live): (u64, u64)| live as f64 / bytes.max(1) as f64;
         let with_garbage = self.segments.iter().filter(|(_, (bytes, live))| live < bytes);
@@ -124,13 +103,13 @@ impl Garbage {
         segments.sort_by(|a, b| live_share(a.1).total_cmp(&live_share(b.1)));
         let amplification = settings.space_amplification.max(1.01);
         // Emptier than the bound asks of all.
-        let empty_enough = MAX_LIVE_FRACTION.min(1.0 / amplification);
+        let empty_enough = GARBAGE.max_live_fraction.min(1.0 / amplification);
         let with = |part| self.referenced as f64 * (1.0 + (amplification - 1.0) * part);
-        let most_left = with(if around.is_tight { 1.0 } else { MAX_LEFT_FRACTION });
+        let most_left = with(if around.is_tight { 1.0 } else { GARBAGE.max_left_fraction });
         let mut left = self.total;
         let emptiest = segments.into_iter().enumerate().take_while(|(index, (_, both))| {
             let is_much = !around.is_tight
-                && left as f64 > with(TARGET_LEFT_FRACTION)
+                && left as f64 > with(GARBAGE.target_left_fraction)
                 && live_share(*both) <= empty_enough;
             let is_too_much = is_due && (left as f64 > most_left || *index == 0);
             left -= both.0 - both.1;
@@ -192,7 +171,7 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
     if found.over < 1.0 {
         return None;
     }
-    let pressure = 1.0 + (found.over - 1.0) * SPACE_URGENCY_FACTOR;
+    let pressure = 1.0 + (found.over - 1.0) * GARBAGE.space_urgency_factor;
     let garbage = found.total - found.referenced;
     if found.obsolete_in_root > found.obsolete_in_leaves.max(garbage) {
         return pick_spill(tree, settings, around).map(|picked| Picked { pressure, ..picked });
@@ -215,7 +194,7 @@ pub(super) fn pick_garbage<K: AsRef<KvsetRecord> + Clone>(
 
 /// Bytes of values that may be rewritten at once.
 pub(super) fn most_rewritten(around: &Surroundings) -> u64 {
-    around.free_bytes.map_or(MAX_REWRITTEN_BYTES, |free| MAX_REWRITTEN_BYTES.min(free / 2))
+    around.free_bytes.map_or(GARBAGE.max_rewritten_bytes, |free| GARBAGE.max_rewritten_bytes.min(free / 2))
 }
 
 /// Returns the segments that a compaction of a whole leaf empties along the way: none if space may be short, or if the
@@ -227,7 +206,7 @@ pub(super) fn emptied_beside<K: AsRef<KvsetRecord>>(
     found: &Garbage,
 ) -> BTreeSet<SegmentNo> {
     let keys: u64 = leaf.kvsets.iter().map(key_bytes).sum();
-    let most = most_rewritten(around).min(keys.saturating_mul(MAX_VALUES_PER_KEY_BYTE));
+    let most = most_rewritten(around).min(keys.saturating_mul(GARBAGE.max_values_per_key_byte));
     found.emptied_in(leaf, &found.emptiest(settings, around, false), (0, most)).segments
 }
 
@@ -254,7 +233,8 @@ pub(crate) fn pick_cleaning<K: AsRef<KvsetRecord> + Clone>(
 ) -> Option<Job> {
     let deletes = |kvset: &K| {
         let info = &kvset.as_ref().info;
-        info.range_tombstones > 0 || (info.deletes > 0 && info.deletes * MIN_DELETES_DIVISOR >= info.entries)
+        info.range_tombstones > 0
+            || (info.deletes > 0 && info.deletes * GARBAGE.min_deletes_divisor >= info.entries)
     };
     let expires = |kvset: &K| kvset.as_ref().info.first_expiry_s.is_some_and(&has_expired);
     let leaf = tree

@@ -12,14 +12,12 @@
 //! Invariant: the table has at most as many keys as it may, and their bytes are bounded by that and by the longest key
 //! that is counted.
 
+use crate::tuning::tree::JOBS;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-
-/// Reads of longer keys are not counted.
-const MAX_COUNTED_KEY_BYTES: usize = 1024;
 
 /// Counts of reads.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ impl HotKeys {
 
     /// Counts a read of a value from a slow class.
     pub(crate) fn note(&self, key: &[u8], value_bytes: u32) {
-        if !self.counts() || key.len() > MAX_COUNTED_KEY_BYTES {
+        if !self.counts() || key.len() > JOBS.max_counted_key_bytes {
             return;
         }
         let mut table = self.table.lock();

@@ -1,5 +1,6 @@
 //! Kvsets that are open, and a tree of them.
 
+use crate::tuning::tree::JOBS;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +19,6 @@ use crate::settings::FilterMemory;
 use crate::tombstone::RangeTombstones;
 use crate::value::{Segment, Segments};
 use crate::{Error, Result};
-
-/// Kvsets that are opened concurrently.
-const CONCURRENT_OPENS: usize = 32;
 
 /// The context of open kvsets.
 #[derive(Debug, Clone)]
@@ -107,7 +105,7 @@ impl Opener {
             is_lost.then(|| Change::RemoveKvset { place: Place::Leaf(leaf), kvset: kvset.no })
         });
         let lost: Vec<_> = lost.collect();
-        let lost = futures::stream::iter(lost).buffer_unordered(CONCURRENT_OPENS);
+        let lost = futures::stream::iter(lost).buffer_unordered(JOBS.concurrent_opens);
         let changes = lost.filter_map(std::future::ready).collect().await;
         tree.change(&Edit { changes }, |kvset| Ok(kvset.clone()))
     }
@@ -146,7 +144,7 @@ impl Opener {
             }
         });
         let opening: Vec<_> = opening.collect();
-        let opening = futures::stream::iter(opening).buffer_unordered(CONCURRENT_OPENS);
+        let opening = futures::stream::iter(opening).buffer_unordered(JOBS.concurrent_opens);
         Ok(Opened { kvsets: opening.try_collect().await?, mirrors })
     }
 

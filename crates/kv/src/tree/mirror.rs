@@ -10,6 +10,7 @@
 //! 3. A mirror goes by an edit alone, and is closed then: trees that were before, which a cursor may hold for long, do
 //!    not keep its segment. What leaves say of it stays, and leads nowhere: a segment's number is never given twice.
 
+use crate::tuning::tree::JOBS;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -47,16 +48,13 @@ pub(crate) struct OpenMirror {
     is_damaged: AtomicBool,
 }
 
-/// Rounds after which the reads of a new mirror are representative.
-const MIN_ROUNDS: u64 = 4;
-
 impl OpenMirror {
     /// A mirror from now on; rounds begin, too, if the database `is_opened`.
     pub(crate) fn new(segment: Segment, is_opened: bool) -> Arc<OpenMirror> {
         Arc::new(OpenMirror {
             segment: RwLock::new(Some(segment)),
             reads: AtomicU64::new(0),
-            unseen: AtomicU64::new(if is_opened { 1 } else { MIN_ROUNDS }),
+            unseen: AtomicU64::new(if is_opened { 1 } else { JOBS.min_rounds }),
             is_damaged: AtomicBool::new(false),
         })
     }

@@ -18,6 +18,7 @@
 //! If none of these is due, neighbours that are empty or small become one leaf, which reads and writes nothing: a store
 //! whose keys only grow, like a queue, leaves a trail of empty leaves behind.
 
+use crate::tuning::tree::PICKS;
 use std::collections::BTreeSet;
 
 use super::coalesce::pick_gathering;
@@ -25,18 +26,7 @@ use super::edit::{Change, Edit, KvsetRecord, LeafNo};
 use super::garbage::{Garbage, Space, emptied_beside, pick_garbage};
 use super::job::{Job, PickSettings, Picked, Surroundings, data_bytes, is_copy, key_bytes, numbers};
 use super::shape::{Leaf, Tree};
-use super::spill_choice::{LEAVE_OUT_FACTOR, pick_spill};
-
-/// Promoted copies are given up at this many times the kvsets that a leaf may have.
-const MAX_LEAF_FACTOR: f64 = 2.0;
-
-/// Neighbouring leaves are joined below this fraction (1/n) of `leaf_bytes`, well under the split threshold.
-const JOIN_DIVISOR: u64 = 2;
-
-/// Most leaves that one job joins.
-const MAX_JOINED_LEAVES: usize = 64;
-/// Joined leaves have at most this many times the kvsets that a leaf may have.
-const MAX_JOINED_KVSETS_FACTOR: usize = 2;
+use super::spill_choice::pick_spill;
 
 /// The job that `tree` needs most, `None` if it needs none; and how much space it takes beyond what it needs.
 pub(crate) fn pick<K: AsRef<KvsetRecord> + Clone>(
@@ -72,9 +62,9 @@ fn pick_join<K: AsRef<KvsetRecord>>(tree: &Tree<K>, settings: &PickSettings) -> 
     for leaf in others {
         let (bytes, kvsets) = size(leaf);
         let both = (before.0 + bytes, before.1 + kvsets);
-        let is_small = both.0 <= settings.leaf_bytes / JOIN_DIVISOR
-            && both.1 <= settings.leaf_kvsets.max(1) * MAX_JOINED_KVSETS_FACTOR;
-        if (is_small || before.1 == 0 || kvsets == 0) && leaves.len() < MAX_JOINED_LEAVES {
+        let is_small = both.0 <= settings.leaf_bytes / PICKS.join_divisor
+            && both.1 <= settings.leaf_kvsets.max(1) * PICKS.max_joined_kvsets_factor;
+        if (is_small || before.1 == 0 || kvsets == 0) && leaves.len() < PICKS.max_joined_leaves {
             leaves.push(leaf.no);
             before = both;
         } else {
@@ -109,7 +99,7 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
     let mut newer = 0;
     let mut count = leaf.kvsets.len();
     for (index, kvset) in leaf.kvsets.iter().enumerate() {
-        if index >= 2 && key_bytes(kvset) > LEAVE_OUT_FACTOR * newer {
+        if index >= 2 && key_bytes(kvset) > PICKS.leave_out_factor * newer {
             count = index;
             break;
         }
@@ -124,7 +114,7 @@ fn pick_leaf<K: AsRef<KvsetRecord>>(leaf: &Leaf<K>, settings: &PickSettings) -> 
     let mut runs = chosen.chunk_by(|a, b| is_copy(a) == is_copy(b));
     match runs.find(|run| run.len() >= 2) {
         Some(run) => compact(run, pressure),
-        None if pressure >= MAX_LEAF_FACTOR => compact(chosen, pressure),
+        None if pressure >= PICKS.max_leaf_factor => compact(chosen, pressure),
         None => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Kvsets of leaves that a range tombstone of the root hides as a whole: they go without being read, however large they
 //! are.
 
+use crate::tuning::tree::PICKS;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,14 +10,11 @@ use super::kvset::{Kvset, TreeState};
 use super::shape::Leaf;
 use crate::entry::{RangeTombstone, SequenceNo};
 
-/// Most tombstones that are checked; the others take effect in merges.
-const MAX_TOMBSTONES: usize = 1000;
-
 /// Returns the kvsets, with their leaves, that range tombstones hide from every reader at `snapshots` or later.
 pub(crate) fn hidden(tree: &TreeState, snapshots: &[SequenceNo]) -> Vec<(LeafNo, KvsetNo)> {
     let with_tombstones = tree.root.iter().filter(|kvset| kvset.record().info.range_tombstones > 0);
     let tombstones = with_tombstones.flat_map(|kvset| kvset.tombstones().iter());
-    let tombstones: Vec<&RangeTombstone> = tombstones.take(MAX_TOMBSTONES).collect();
+    let tombstones: Vec<&RangeTombstone> = tombstones.take(PICKS.max_tombstones).collect();
     let mut hidden: BTreeSet<(LeafNo, KvsetNo)> = BTreeSet::new();
     for tombstone in tombstones {
         let first = tree.leaf_index(&tombstone.start).unwrap_or_default();

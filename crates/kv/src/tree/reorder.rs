@@ -10,6 +10,7 @@
 //! together with others that the same scans found. Where those are none that wasted anything, it is the one with the
 //! next larger place.
 
+use crate::tuning::tree::REORDER;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use parking_lot::Mutex;
@@ -17,27 +18,6 @@ use parking_lot::Mutex;
 use super::edit::LeafNo;
 use super::kvset::TreeState;
 use crate::entry::{Pointer, SegmentNo};
-
-/// Bytes whose transfer costs about as much as one more I/O: more on disks, fewer on fast SSDs.
-const IO_COST_BYTES: u64 = 64 << 10;
-
-/// An I/O of this size is large enough; larger ones do not make a scan faster.
-const TARGET_IO_BYTES: u64 = 16 << 10;
-
-/// Values are read together if the gap between them is at most this.
-const MAX_GAP_BYTES: u64 = 16 << 10;
-
-/// A further segment is rewritten if it has wasted this fraction (1/n) of its cost.
-const MIN_WASTE_DIVISOR: u64 = 4;
-
-/// A leaf is checked whenever this fraction (1/n) of the cost of its values was wasted,
-const CHECKS_PER_COST: u64 = 64;
-
-/// but not before this much was.
-const MIN_WASTED_BYTES: u64 = 1 << 20;
-
-/// Places that the values of a leaf are in however often they are rewritten: what is kept and what is rewritten.
-const MIN_PLACES: usize = 2;
 
 /// Waste of scans of a leaf, in bytes that could have been written instead.
 #[derive(Debug, Default)]
@@ -71,7 +51,7 @@ impl ScanWaste {
             places(pointers).into_iter().map(|(segment, (places, bytes))| (segment, places, bytes)).collect();
         let all: u64 = found.iter().map(|(_, places, _)| places).sum();
         let read = all.min(loaded as u64);
-        if read <= MIN_PLACES as u64 {
+        if read <= REORDER.min_places as u64 {
             return false;
         }
         found.sort_unstable_by_key(|(_, _, bytes)| std::cmp::Reverse(*bytes));
@@ -79,21 +59,22 @@ impl ScanWaste {
         let wasted = leaves.entry(leaf).or_default();
         let mut beside = None;
         for (index, (segment, places, bytes)) in found.into_iter().enumerate() {
-            let more = places - u64::from(index < MIN_PLACES);
-            let short = (more * TARGET_IO_BYTES).saturating_sub(bytes);
-            let wasted_bytes = short * (IO_COST_BYTES / TARGET_IO_BYTES) * read / all;
+            let more = places - u64::from(index < REORDER.min_places);
+            let short = (more * REORDER.target_io_bytes).saturating_sub(bytes);
+            let wasted_bytes = short * (REORDER.io_cost_bytes / REORDER.target_io_bytes) * read / all;
             if wasted_bytes > 0 {
                 *wasted.by_segment.entry(segment).or_default() += wasted_bytes;
-                if let Some(beside) = beside.filter(|_| index >= MIN_PLACES) {
+                if let Some(beside) = beside.filter(|_| index >= REORDER.min_places) {
                     *wasted.beside.entry((segment, beside)).or_default() += wasted_bytes / more;
                 }
                 wasted.total += wasted_bytes;
             }
             beside = Some(segment);
         }
-        let is_due = wasted.total >= wasted.look_at.max(MIN_WASTED_BYTES);
+        let is_due = wasted.total >= wasted.look_at.max(REORDER.min_wasted_bytes);
         if is_due {
-            wasted.look_at = wasted.total + (leaf_bytes / CHECKS_PER_COST).max(MIN_WASTED_BYTES);
+            wasted.look_at =
+                wasted.total + (leaf_bytes / REORDER.checks_per_cost).max(REORDER.min_wasted_bytes);
         }
         is_due
     }
@@ -121,7 +102,7 @@ impl ScanWaste {
 /// that is due.
 fn due(wasted: &Wasted, bytes_in: &BTreeMap<SegmentNo, u64>, key_bytes: u64) -> Option<BTreeSet<SegmentNo>> {
     let found = wasted.by_segment.iter().filter_map(|(no, wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));
-    let found = found.filter(|(_, wasted, bytes)| wasted * MIN_WASTE_DIVISOR >= *bytes);
+    let found = found.filter(|(_, wasted, bytes)| wasted * REORDER.min_waste_divisor >= *bytes);
     let found: BTreeMap<SegmentNo, u64> = found.map(|(no, wasted, _)| (no, wasted)).collect();
     let (mut emptied, mut saved) = (BTreeSet::new(), 0);
     for (no, wasted_by_it) in &found {
@@ -134,7 +115,7 @@ fn due(wasted: &Wasted, bytes_in: &BTreeMap<SegmentNo, u64>, key_bytes: u64) -> 
         let has_another: u64 = has_another.map(|(_, bytes)| bytes).sum();
         if needs_another * 2 > *wasted_by_it && has_another * 2 < needs_another {
             let beside = beside.filter_map(|((_, no), wasted)| Some((*no, *wasted, *bytes_in.get(no)?)));
-            let beside = beside.filter(|(_, wasted, bytes)| wasted * MIN_WASTE_DIVISOR >= *bytes);
+            let beside = beside.filter(|(_, wasted, bytes)| wasted * REORDER.min_waste_divisor >= *bytes);
             let beside: Vec<SegmentNo> = beside.map(|(no, _, _)| no).collect();
             if beside.is_empty() {
                 continue;
@@ -155,7 +136,7 @@ fn places(pointers: &mut [Pointer]) -> BTreeMap<SegmentNo, (u64, u64)> {
     let mut end = None;
     for pointer in &*pointers {
         let is_near = end.is_some_and(|(segment, end)| {
-            segment == pointer.segment && pointer.offset <= u64::saturating_add(end, MAX_GAP_BYTES)
+            segment == pointer.segment && pointer.offset <= u64::saturating_add(end, REORDER.max_gap_bytes)
         });
         let (places, bytes) = found.entry(pointer.segment).or_default();
         *places += u64::from(!is_near);
@@ -191,7 +172,7 @@ mod tests {
     fn reordering_is_due_when_wasted_reads_exceed_its_cost() {
         let scattered = ScanWaste::default();
         // In four places, of which two have to be.
-        let of_one = (TARGET_IO_BYTES - 1000) * 4;
+        let of_one = (REORDER.target_io_bytes - 1000) * 4;
         let mut looks = 0;
         for _ in 0..100 {
             let mut scan = [pointer(1, 0), pointer(2, 0), pointer(3, 0), pointer(3, 1000), pointer(4, 0)];

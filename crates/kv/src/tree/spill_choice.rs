@@ -3,12 +3,7 @@
 use super::edit::{KvsetNo, KvsetRecord};
 use super::job::{Job, PickSettings, Picked, Surroundings, data_bytes, key_bytes, numbers};
 use super::shape::Tree;
-
-/// A compaction leaves a kvset out whose bytes are this many times those of all newer ones of its leaf.
-pub(super) const LEAVE_OUT_FACTOR: u64 = 2;
-
-/// Most urgency of a log that takes space: leaves that are neglected for it take more space in the end.
-const MAX_LOG_URGENCY: f64 = 3.0;
+use crate::tuning::tree::PICKS;
 
 /// Values that it has apart from its keys.
 fn values<K: AsRef<KvsetRecord>>(kvset: &K) -> u64 {
@@ -38,7 +33,7 @@ pub(crate) fn pick_spill<K: AsRef<KvsetRecord>>(
         chosen.push(kvset.as_ref().no);
     }
     chosen.reverse();
-    let pressure = by_number.max(by_bytes).max(around.log_pressure.min(MAX_LOG_URGENCY));
+    let pressure = by_number.max(by_bytes).max(around.log_pressure.min(PICKS.max_log_urgency));
     Some(Picked { job: Job::Spill { kvsets: chosen }, pressure })
 }
 
@@ -55,7 +50,7 @@ pub(crate) fn pick_merge<K: AsRef<KvsetRecord>>(
     let (mut newer, mut bytes, mut count) = (0, 0, 0);
     for (index, kvset) in candidates.iter().enumerate() {
         bytes += data_bytes(kvset);
-        if bytes > most_bytes || (index >= 2 && key_bytes(kvset) > LEAVE_OUT_FACTOR * newer) {
+        if bytes > most_bytes || (index >= 2 && key_bytes(kvset) > PICKS.leave_out_factor * newer) {
             break;
         }
         newer += key_bytes(kvset);

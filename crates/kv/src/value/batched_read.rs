@@ -1,6 +1,7 @@
 //! Reads many values at once, as they are stored, with as few I/Os as make sense: neighbours in a segment come
 //! together, gaps included.
 
+use crate::tuning::reads::BATCHES;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -14,26 +15,6 @@ use crate::entry::{Pointer, SegmentNo};
 use crate::notify::yield_now;
 use crate::pace::Pace;
 use crate::slices::{self, Slices};
-
-/// Most bytes of one I/O, unless that is too large a part of the batch.
-const MAX_RUN_BYTES: u64 = 1 << 20;
-
-/// Least value of that bound.
-const MIN_RUN_BYTES: u64 = 64 << 10;
-
-/// A gap up to this size is read along: that costs less than one more I/O.
-const MAX_GAP_BYTES: u64 = 16 << 10;
-
-/// Up to this many neighbours are read from mirrors: on a faster class that many I/Os cost less than one here.
-const MAX_MIRRORED_NEIGHBOURS: usize = 4;
-
-/// Values that are processed before the task yields.
-const VALUES_PER_SLICE: usize = 1024;
-/// Bytes of values that are processed before the task yields.
-const BYTES_PER_SLICE: u64 = 1 << 20;
-
-/// I/Os in flight.
-const CONCURRENT_READS: usize = 16;
 
 /// Values that lie close together.
 struct Run {
@@ -125,7 +106,7 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
     let mut under_way = FuturesUnordered::new();
     let (mut values, mut value_bytes) = (0, 0);
     loop {
-        let at_once = walk.at_once(CONCURRENT_READS);
+        let at_once = walk.at_once(BATCHES.concurrent_reads);
         let more = room.more();
         if room.is_closed() {
             // Their consumer has failed.
@@ -159,7 +140,7 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
             };
             each(index, value);
         }
-        if values >= VALUES_PER_SLICE || value_bytes >= BYTES_PER_SLICE {
+        if values >= BATCHES.values_per_slice || value_bytes >= BATCHES.bytes_per_slice {
             (values, value_bytes) = (0, 0);
             yield_now().await;
         }
@@ -171,7 +152,9 @@ pub(crate) async fn read_each(reading: Reading<'_>, mut each: impl FnMut(usize, 
 /// Bytes of a read where all that are done at once have `at_once_bytes`; one that is larger is of one value. Buffers
 /// are powers of two.
 pub(crate) fn largest_read(at_once_bytes: u64) -> u64 {
-    1 << (at_once_bytes / CONCURRENT_READS as u64).clamp(MIN_RUN_BYTES, MAX_RUN_BYTES).ilog2()
+    1 << (at_once_bytes / BATCHES.concurrent_reads as u64)
+        .clamp(BATCHES.min_run_bytes, BATCHES.max_run_bytes)
+        .ilog2()
 }
 
 /// Indices of pointers in the order of their places.
@@ -182,16 +165,18 @@ async fn by_place(pointers: &[Pointer]) -> Vec<usize> {
     slices::sorted::<(SegmentNo, u64, usize)>(places).await.into_iter().map(|(.., index)| index).collect()
 }
 
-/// Returns for each value whether at most [`MAX_MIRRORED_NEIGHBOURS`] of the others are next to it.
+/// Returns for each value whether at most `BATCHES.max_mirrored_neighbours` of the others are next to it.
 pub(crate) async fn have_few_neighbours(pointers: &[Pointer]) -> Vec<bool> {
     let is_together = |a: &usize, b: &usize| {
         let (a, b) = (&pointers[*a], &pointers[*b]);
         let end = a.offset.saturating_add(u64::from(a.stored_len));
-        a.segment == b.segment && b.offset <= end.saturating_add(MAX_GAP_BYTES)
+        a.segment == b.segment && b.offset <= end.saturating_add(BATCHES.max_gap_bytes)
     };
     let mut have_few = vec![false; pointers.len()];
-    for run in
-        by_place(pointers).await.chunk_by(is_together).filter(|run| run.len() <= MAX_MIRRORED_NEIGHBOURS)
+    for run in by_place(pointers)
+        .await
+        .chunk_by(is_together)
+        .filter(|run| run.len() <= BATCHES.max_mirrored_neighbours)
     {
         run.iter().for_each(|index| have_few[*index] = true);
     }
@@ -213,7 +198,8 @@ async fn runs(
         let end = pointer.offset.saturating_add(u64::from(pointer.stored_len));
         let last = runs.last_mut().filter(|run| {
             run.segment.no() == pointer.segment
-                && pointer.offset / BLOCK_BYTES * BLOCK_BYTES <= run.end().saturating_add(MAX_GAP_BYTES)
+                && pointer.offset / BLOCK_BYTES * BLOCK_BYTES
+                    <= run.end().saturating_add(BATCHES.max_gap_bytes)
                 && end_of_block(end).saturating_sub(run.from()) <= run_bytes
         });
         if let Some(run) = last {

@@ -5,16 +5,18 @@
 //! tail latency is a hundred times the median. This limiter detects stalls and paces reads just below the capacity
 //! (AIMD).
 //!
-//! 1. A *stall* is a gap of at least [`STALL_GAP`], and of [`STALL_GAP_READS`] reads, without a completion while
-//!    several reads are in flight and another one was submitted during the gap, so that the process itself was running.
-//! 2. After [`STALLS_TO_LIMIT`] stalls within [`STALL_WINDOW`] the rate is limited to [`MAX_RATE_FRACTION`] of the
-//!    capacity observed. Further reads wait in a queue, first in, first out.
-//! 3. A further stall lowers the limit, but not below [`MIN_RATE_FRACTION`] of the capacity. Without stalls, and with
-//!    reads waiting, the limit rises slowly, up to the capacity; after [`QUIET_TIME`] faster and beyond it, since the
-//!    class may have become faster. The limit is dropped when it is far above the demand.
+//! 1. A *stall* is a gap of at least `LIMITER.stall_gap`, and of `LIMITER.stall_gap_reads` reads, without a completion
+//!    while several reads are in flight and another one was submitted during the gap, so that the process itself was
+//!    running.
+//! 2. After `LIMITER.stalls_to_limit` stalls within `LIMITER.stall_window` the rate is limited to
+//!    `LIMITER.max_rate_fraction` of the capacity observed. Further reads wait in a queue, first in, first out.
+//! 3. A further stall lowers the limit, but not below `LIMITER.min_rate_fraction` of the capacity. Without stalls, and
+//!    with reads waiting, the limit rises slowly, up to the capacity; after `LIMITER.quiet_time` faster and beyond it,
+//!    since the class may have become faster. The limit is dropped when it is far above the demand.
 //!
 //! Reads of single values pass the limiter; scans and jobs bypass it.
 
+use crate::tuning::reads::LIMITER;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -24,58 +26,6 @@ use futures::channel::oneshot;
 use parking_lot::Mutex;
 
 use crate::environment::Environment;
-
-/// Least time without a completion that may be a stall.
-const STALL_GAP: Duration = Duration::from_millis(4);
-
-/// A stall also lasts as long as this many reads one after the other.
-const STALL_GAP_READS: f64 = 32.0;
-
-/// Time of the stall after a read was submitted in it: the process itself was running.
-const STALL_AFTER_SUBMIT: Duration = Duration::from_millis(2);
-
-/// With fewer reads in flight a gap is not a stall.
-const MIN_READS_IN_FLIGHT: usize = 4;
-
-/// Stalls within [`STALL_WINDOW`] that set a limit.
-const STALLS_TO_LIMIT: u32 = 3;
-/// The window in which stalls are counted.
-const STALL_WINDOW: Duration = Duration::from_secs(1);
-
-/// The best rate of this window and of the one before counts as the capacity.
-const CAPACITY_WINDOW: Duration = Duration::from_secs(30);
-
-/// Upper bound of the limit, as a fraction of the capacity between two stalls.
-const MAX_RATE_FRACTION: f64 = 0.98;
-/// Lower bound of the limit, as a fraction of the capacity.
-const MIN_RATE_FRACTION: f64 = 0.9;
-
-/// A rate between two stalls is a sample of the capacity if it is at least this fraction of the best second.
-const CAPACITY_SAMPLE_FRACTION: f64 = 0.8;
-
-/// Factor of the limit after another stall (multiplicative decrease).
-const RATE_DECREASE: f64 = 0.98;
-
-/// First increase of the limit in each second, as a fraction; it doubles with each further second,
-const RATE_INCREASE_PER_S: f64 = 0.0025;
-/// up to this fraction,
-const MAX_RATE_INCREASE_PER_S: f64 = 0.02;
-/// or up to this fraction after [`QUIET_TIME`] without a stall.
-const MAX_RATE_INCREASE_PER_S_QUIET: f64 = 0.25;
-/// Time without a stall after which the capacity is forgotten.
-const QUIET_TIME: Duration = Duration::from_secs(10);
-
-/// A limit above this many times the present rate is dropped.
-const UNLIMITED_FACTOR: f64 = 2.0;
-
-/// Interval at which waiting reads are admitted, all that are due together.
-const TICK_TIME: Duration = Duration::from_millis(1);
-
-/// Ticks without a waiting read after which the task ends.
-const IDLE_TICKS: u32 = 100;
-
-/// Admissions unused for this long are lost.
-const MAX_BURST: Duration = Duration::from_millis(4);
 
 /// The maximum over the current window and the one before.
 #[derive(Debug, Default)]
@@ -118,10 +68,10 @@ impl Answered {
         self.since_stall += 1;
         self.lately += 1;
         let took = now.saturating_sub(self.began);
-        if took >= STALL_WINDOW {
+        if took >= LIMITER.stall_window {
             self.in_a_second = self.lately as f64 / took.as_secs_f64();
             (self.lately, self.began) = (0, now);
-            if now.saturating_sub(self.best_began) >= CAPACITY_WINDOW {
+            if now.saturating_sub(self.best_began) >= LIMITER.capacity_window {
                 self.at_best.next();
                 self.most.next();
                 self.best_began = now;
@@ -132,8 +82,10 @@ impl Answered {
 
     /// Notes the end of a stall, `since` after the stall before.
     fn note_stall(&mut self, since: Duration) {
-        let in_a_second = self.since_stall as f64 / since.max(STALL_GAP).as_secs_f64();
-        if since <= STALL_WINDOW && in_a_second >= self.at_best.get() * CAPACITY_SAMPLE_FRACTION {
+        let in_a_second = self.since_stall as f64 / since.max(LIMITER.stall_gap).as_secs_f64();
+        if since <= LIMITER.stall_window
+            && in_a_second >= self.at_best.get() * LIMITER.capacity_sample_fraction
+        {
             self.most.note(in_a_second);
         }
         self.since_stall = 0;
@@ -173,7 +125,7 @@ impl Limit {
         if self.in_flight == 0 {
             self.last_end = now;
         } else if self.begun_in_gap.is_none()
-            && now.saturating_sub(self.last_end) >= STALL_GAP - STALL_AFTER_SUBMIT
+            && now.saturating_sub(self.last_end) >= LIMITER.stall_gap - LIMITER.stall_after_submit
         {
             self.begun_in_gap = Some(now);
         }
@@ -187,16 +139,17 @@ impl Limit {
 
     fn end(&mut self, now: Duration) {
         let gap = now.saturating_sub(self.last_end);
-        let is_gap = gap >= STALL_GAP && gap.as_secs_f64() * self.answered.in_a_second >= STALL_GAP_READS;
+        let is_gap = gap >= LIMITER.stall_gap
+            && gap.as_secs_f64() * self.answered.in_a_second >= LIMITER.stall_gap_reads;
         let begun = self.begun_in_gap.take();
-        let goes_on = begun.is_some_and(|begun| now.saturating_sub(begun) >= STALL_AFTER_SUBMIT);
-        let is_stall = is_gap && goes_on && self.in_flight >= MIN_READS_IN_FLIGHT;
+        let goes_on = begun.is_some_and(|begun| now.saturating_sub(begun) >= LIMITER.stall_after_submit);
+        let is_stall = is_gap && goes_on && self.in_flight >= LIMITER.min_reads_in_flight;
         self.in_flight = self.in_flight.saturating_sub(1);
         self.last_end = now;
         self.answered.note(now);
         if is_stall {
             self.note_stall(now);
-        } else if self.per_second.is_some() && now.saturating_sub(self.changed) >= STALL_WINDOW {
+        } else if self.per_second.is_some() && now.saturating_sub(self.changed) >= LIMITER.stall_window {
             self.increase(now);
         }
     }
@@ -204,25 +157,26 @@ impl Limit {
     fn note_stall(&mut self, now: Duration) {
         let since = now.saturating_sub(self.last_stall);
         self.answered.note_stall(since);
-        let is_chance = since > STALL_WINDOW;
+        let is_chance = since > LIMITER.stall_window;
         self.stalls = if is_chance { 1 } else { self.stalls + 1 };
         self.last_stall = now;
-        if self.stalls < STALLS_TO_LIMIT {
+        if self.stalls < LIMITER.stalls_to_limit {
             return;
         }
         let least = self.answered.least();
-        let per_second =
-            self.per_second.map_or(least, |given| (given * RATE_DECREASE).max(least * MIN_RATE_FRACTION));
-        self.change(now, Some(self.within(per_second).max(1.0)), RATE_INCREASE_PER_S);
+        let per_second = self
+            .per_second
+            .map_or(least, |given| (given * LIMITER.rate_decrease).max(least * LIMITER.min_rate_fraction));
+        self.change(now, Some(self.within(per_second).max(1.0)), LIMITER.rate_increase_per_s);
     }
 
     /// Bounds a rate by the capacity, if it is known.
     fn within(&self, per_second: f64) -> f64 {
-        self.answered.most().map_or(per_second, |most| per_second.min(most * MAX_RATE_FRACTION))
+        self.answered.most().map_or(per_second, |most| per_second.min(most * LIMITER.max_rate_fraction))
     }
 
     fn increase(&mut self, now: Duration) {
-        let is_quiet = now.saturating_sub(self.last_stall) >= QUIET_TIME;
+        let is_quiet = now.saturating_sub(self.last_stall) >= LIMITER.quiet_time;
         if is_quiet {
             self.answered.most = Best::default();
         }
@@ -230,8 +184,9 @@ impl Limit {
             Some(given) if self.has_waited => Some(self.within(given * (1.0 + self.more))),
             given => given,
         };
-        let is_limit = |given: &f64| *given <= UNLIMITED_FACTOR * self.answered.in_a_second;
-        let max_increase = if is_quiet { MAX_RATE_INCREASE_PER_S_QUIET } else { MAX_RATE_INCREASE_PER_S };
+        let is_limit = |given: &f64| *given <= LIMITER.unlimited_factor * self.answered.in_a_second;
+        let max_increase =
+            if is_quiet { LIMITER.max_rate_increase_per_s_quiet } else { LIMITER.max_rate_increase_per_s };
         self.change(now, per_second.filter(is_limit), (self.more * 2.0).min(max_increase));
     }
 
@@ -261,7 +216,7 @@ impl Queue {
     /// Admits a read if one is due; returns true if so.
     fn take(&mut self, now: Duration) -> bool {
         let Some(interval) = self.limit.interval() else { return true };
-        self.next = self.next.max(now.saturating_sub(MAX_BURST));
+        self.next = self.next.max(now.saturating_sub(LIMITER.max_burst));
         let has_come = self.next <= now;
         if has_come {
             self.next += interval;
@@ -319,8 +274,9 @@ impl Dispatcher {
     /// Holds no reference while it sleeps, so closing a database does not wait for it.
     async fn lead(self) {
         let mut idle = 0;
-        while idle <= IDLE_TICKS {
-            let Some(tick) = self.0.upgrade().map(|limiter| limiter.environment.sleep(TICK_TIME)) else {
+        while idle <= LIMITER.idle_ticks {
+            let Some(tick) = self.0.upgrade().map(|limiter| limiter.environment.sleep(LIMITER.tick_time))
+            else {
                 return;
             };
             tick.await;
@@ -551,7 +507,7 @@ mod tests {
         assert!(queue_is_empty);
         // The dispatcher ends, and the next waiting reader starts another one.
         while has_dispatcher() {
-            std::thread::sleep(TICK_TIME);
+            std::thread::sleep(LIMITER.tick_time);
         }
         limiter.is_limited.store(true, Ordering::Relaxed);
         limiter.queue.lock().limit.per_second = Some(20_000.0);

@@ -3,14 +3,15 @@
 //! Reads prefer the mirror. But a class with many reads in flight gains no throughput from more of them, while the
 //! slower class is idle. So:
 //!
-//! 1. With [`BUSY_READS`] mirror reads in flight, a share of further reads goes to the other class.
-//! 2. The mean latency of both is measured over rounds of [`ROUND_TIME`]. Single latencies say little: a saturated
-//!    class stalls for milliseconds now and then and answers at once in between.
+//! 1. With `REPLICAS.busy_reads` mirror reads in flight, a share of further reads goes to the other class.
+//! 2. The mean latency of both is measured over rounds of `REPLICAS.round_time`. Single latencies say little: a
+//!    saturated class stalls for milliseconds now and then and answers at once in between.
 //! 3. The share grows by a step after a round in which the other class was not much slower, and shrinks after one in
-//!    which it was. A share of zero is tried again after [`PAUSE_ROUNDS`].
+//!    which it was. A share of zero is tried again after `REPLICAS.pause_rounds`.
 //!
 //! The choice is only a hint: both copies have the value.
 
+use crate::tuning::reads::REPLICAS;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,23 +19,11 @@ use std::time::Duration;
 
 use crate::environment::Environment;
 
-/// Mirror reads in flight from which on the fastest class is busy.
-const BUSY_READS: u64 = 16;
-
 /// The denominator of shares.
 const SHARE_SCALE: u64 = 256;
 
-/// First share, and the step by which it grows.
-const SHARE_STEP: u64 = 4;
-
 /// Largest share of reads that go to the other class.
 const MAX_SHARE: u64 = SHARE_SCALE / 2;
-
-/// Time of a round of measurement, after which the share changes.
-const ROUND_TIME: Duration = Duration::from_millis(50);
-
-/// Rounds in which no read goes to a class that was slower.
-const PAUSE_ROUNDS: u64 = 32;
 
 /// Latencies of reads, summed.
 #[derive(Debug, Default)]
@@ -59,10 +48,10 @@ impl Took {
 /// Returns the share after a round with such mean latencies.
 fn next_share(share: u64, in_mirrors_ns: u64, at_homes_ns: u64) -> u64 {
     if at_homes_ns < in_mirrors_ns / 8 * 9 {
-        (share + SHARE_STEP).min(MAX_SHARE)
+        (share + REPLICAS.share_step).min(MAX_SHARE)
     } else if at_homes_ns > in_mirrors_ns / 8 * 11 {
         let less = if at_homes_ns / 2 > in_mirrors_ns { share / 2 } else { share / 4 * 3 };
-        if less < SHARE_STEP { 0 } else { less }
+        if less < REPLICAS.share_step { 0 } else { less }
     } else {
         share
     }
@@ -96,12 +85,12 @@ impl fmt::Debug for ReplicaSelector {
 
 impl ReplicaSelector {
     pub(crate) fn new(clock: Option<Arc<dyn Environment>>) -> ReplicaSelector {
-        ReplicaSelector { clock, share: AtomicU64::new(SHARE_STEP), ..ReplicaSelector::default() }
+        ReplicaSelector { clock, share: AtomicU64::new(REPLICAS.share_step), ..ReplicaSelector::default() }
     }
 
     /// Begins a read of a value with both copies; it is in flight until the result is dropped.
     pub(crate) fn begin(&self) -> ReadInFlight<'_> {
-        let is_busy = self.in_mirrors.load(Ordering::Relaxed) >= BUSY_READS;
+        let is_busy = self.in_mirrors.load(Ordering::Relaxed) >= REPLICAS.busy_reads;
         let began = self.clock.as_ref().filter(|_| is_busy).map(|clock| clock.now());
         let is_at_home = began.is_some() && self.is_next_at_home();
         if !is_at_home {
@@ -121,7 +110,7 @@ impl ReplicaSelector {
         let took = if is_at_home { &self.homes_took } else { &self.mirrors_took };
         took.add(now.saturating_sub(began));
         let (now, ends) = (now.as_nanos() as u64, self.round_ends.load(Ordering::Relaxed));
-        let next_ends = now + ROUND_TIME.as_nanos() as u64;
+        let next_ends = now + REPLICAS.round_time.as_nanos() as u64;
         if now >= ends
             && self.round_ends.compare_exchange(ends, next_ends, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
@@ -137,14 +126,14 @@ impl ReplicaSelector {
             let rests = self.rests.load(Ordering::Relaxed).saturating_sub(1);
             self.rests.store(rests, Ordering::Relaxed);
             if rests == 0 {
-                self.share.store(SHARE_STEP, Ordering::Relaxed);
+                self.share.store(REPLICAS.share_step, Ordering::Relaxed);
             }
             return;
         }
         let (Some(in_mirrors), Some(at_homes)) = (in_mirrors, at_homes) else { return };
         let next = next_share(share, in_mirrors, at_homes);
         if next == 0 {
-            self.rests.store(PAUSE_ROUNDS, Ordering::Relaxed);
+            self.rests.store(REPLICAS.pause_rounds, Ordering::Relaxed);
         }
         self.share.store(next, Ordering::Relaxed);
     }
@@ -194,12 +183,12 @@ mod tests {
     #[test]
     fn busy_mirrors_send_a_share_of_reads_to_the_home_copy() {
         let replicas = replicas();
-        let in_mirrors: Vec<_> = (0..BUSY_READS - 1).map(|_| replicas.begin()).collect();
+        let in_mirrors: Vec<_> = (0..REPLICAS.busy_reads - 1).map(|_| replicas.begin()).collect();
         assert_eq!(at_home(&replicas, SHARE_SCALE), 0, "few are under way");
         let _one_more = replicas.begin();
         // No round ends in this test.
         replicas.round_ends.store(u64::MAX, Ordering::Relaxed);
-        assert_eq!(at_home(&replicas, 10 * SHARE_SCALE), 10 * SHARE_STEP);
+        assert_eq!(at_home(&replicas, 10 * SHARE_SCALE), 10 * REPLICAS.share_step);
         drop(in_mirrors);
         assert_eq!(at_home(&replicas, SHARE_SCALE), 0);
     }
@@ -214,13 +203,13 @@ mod tests {
             replicas.share.load(Ordering::Relaxed)
         };
         let grown: Vec<u64> = [500, 950, 1100].into_iter().map(|us| round(1000, us)).collect();
-        assert_eq!(grown, [2 * SHARE_STEP, 3 * SHARE_STEP, 4 * SHARE_STEP]);
-        assert_eq!(round(1000, 1250), 4 * SHARE_STEP, "somewhat slower");
-        assert_eq!(round(1000, 1500), 3 * SHARE_STEP);
-        assert_eq!(round(1000, 2500), SHARE_STEP + SHARE_STEP / 2);
+        assert_eq!(grown, [2 * REPLICAS.share_step, 3 * REPLICAS.share_step, 4 * REPLICAS.share_step]);
+        assert_eq!(round(1000, 1250), 4 * REPLICAS.share_step, "somewhat slower");
+        assert_eq!(round(1000, 1500), 3 * REPLICAS.share_step);
+        assert_eq!(round(1000, 2500), REPLICAS.share_step + REPLICAS.share_step / 2);
         assert_eq!(round(1000, 2500), 0);
         let rests = (0..).take_while(|_| round(1000, 2500) == 0).count() as u64;
-        assert_eq!(rests, PAUSE_ROUNDS - 1);
+        assert_eq!(rests, REPLICAS.pause_rounds - 1);
     }
 
     #[test]
@@ -236,15 +225,15 @@ mod tests {
             replicas.share.load(Ordering::Relaxed)
         };
         // The first read begins a round.
-        assert_eq!(at(false, 1000), SHARE_STEP);
-        assert_eq!([at(true, 1010), at(false, 1049)], [SHARE_STEP; 2]);
-        assert_eq!([at(false, 1050), at(true, 1060)], [2 * SHARE_STEP; 2]);
+        assert_eq!(at(false, 1000), REPLICAS.share_step);
+        assert_eq!([at(true, 1010), at(false, 1049)], [REPLICAS.share_step; 2]);
+        assert_eq!([at(false, 1050), at(true, 1060)], [2 * REPLICAS.share_step; 2]);
     }
 
     #[test]
     fn without_a_clock_all_is_read_in_mirrors() {
         let replicas = ReplicaSelector::default();
-        let _in_mirrors: Vec<_> = (0..2 * BUSY_READS).map(|_| replicas.begin()).collect();
+        let _in_mirrors: Vec<_> = (0..2 * REPLICAS.busy_reads).map(|_| replicas.begin()).collect();
         assert_eq!(at_home(&replicas, SHARE_SCALE), 0);
     }
 }

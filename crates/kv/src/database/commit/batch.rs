@@ -237,11 +237,7 @@ impl<'a> Deleted<'a> {
 
 /// The value in fewer bytes, if it takes an eighth less.
 fn compress(compression: Compression, value: &[u8]) -> Option<(Codec, Vec<u8>)> {
-    let codec = match compression {
-        Compression::None => return None,
-        Compression::Lz4 => Codec::Lz4,
-        Compression::Zstd => Codec::Zstd,
-    };
+    let codec = Codec::from(compression);
     let stored = codec::compress(codec, value)?;
     (stored.len() + stored.len() / 8 <= value.len()).then_some((codec, stored))
 }

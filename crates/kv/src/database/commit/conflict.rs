@@ -11,6 +11,7 @@
 //! Invariant: for every open transaction that is not too old, every write since it began is noted. Two keys with one
 //! hash conflict without need, which is allowed.
 
+use crate::tuning::writes::COMMITS;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
@@ -62,25 +63,13 @@ fn hash(store: StoreNo, key: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Notes below this number are not pruned.
-const MIN_NOTES_TO_PRUNE: usize = 1 << 16;
-
-/// Notes of commits take at most this fraction (1/n) of the memory.
-const MEMORY_DIVISOR: u64 = 32;
-
 /// Bytes of a note, growth of the table included.
 const NOTE_BYTES: u64 = 48;
-
-/// Least number of notes, however little memory there is.
-const MIN_CAPACITY: u64 = 1 << 10;
-
-/// A range counts as this many notes.
-const NOTES_PER_RANGE: usize = 16;
 
 impl Recent {
     /// Creates the notes of a database with this memory budget.
     pub(crate) fn new(memory_bytes: u64) -> Recent {
-        let most = (memory_bytes / MEMORY_DIVISOR / NOTE_BYTES).max(MIN_CAPACITY);
+        let most = (memory_bytes / COMMITS.memory_divisor / NOTE_BYTES).max(COMMITS.min_capacity);
         Recent {
             open: BTreeMap::new(),
             hashes: HashMap::default(),
@@ -154,7 +143,7 @@ impl Recent {
             }
         }
         let notes = self.notes();
-        if notes > self.prune_at.max(MIN_NOTES_TO_PRUNE).min(self.most) {
+        if notes > self.prune_at.max(COMMITS.min_notes_to_prune).min(self.most) {
             self.prune();
         }
     }
@@ -185,7 +174,7 @@ impl Recent {
 
     /// Ranges take as much as many keys.
     fn notes(&self) -> usize {
-        self.hashes.len() + NOTES_PER_RANGE * self.range_count
+        self.hashes.len() + COMMITS.notes_per_range * self.range_count
     }
 
     fn prune(&mut self) {
@@ -193,7 +182,7 @@ impl Recent {
         if self.notes() > self.most / 2 {
             let mut sequences: Vec<SequenceNo> = self.hashes.values().copied().collect();
             for set in self.ranges.values().flat_map(GrowingTombstones::sets) {
-                sequences.extend(set.iter().flat_map(|range| [range.sequence; NOTES_PER_RANGE]));
+                sequences.extend(set.iter().flat_map(|range| [range.sequence; COMMITS.notes_per_range]));
             }
             let older = sequences.len() - self.most / 2;
             let (_, newest, _) = sequences.select_nth_unstable(older);
@@ -327,7 +316,7 @@ mod tests {
         assert_eq!((conflict(&recent, 50, 1), conflict(&recent, 100, 0)), (None, None));
         for sequence in 2..=recent.most as u64 {
             recent.note(&operation(OperationKind::DeleteFrom, &sequence.to_be_bytes(), b""), sequence);
-            assert!(recent.notes() <= recent.most + NOTES_PER_RANGE, "{} notes", recent.notes());
+            assert!(recent.notes() <= recent.most + COMMITS.notes_per_range, "{} notes", recent.notes());
         }
         assert_eq!(conflict(&recent, 50, 0), Some(Conflict::TooOld));
     }

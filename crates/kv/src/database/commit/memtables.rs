@@ -1,18 +1,16 @@
 //! Closing memtables that are full, or that hold back the log, under the commit lock.
 
+use crate::tuning::space::MEMORY;
+use crate::tuning::writes::STALLS;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::database::commit::committer::Committer;
-use crate::database::memory::budget::MEMTABLE_BUDGET_CHECKS_PER_TABLE;
 use crate::database::shared::Writing;
 use crate::database::state::store_state::StoreState;
 use crate::log::Lsn;
 use crate::manifest::{LogRecord, Record};
 use crate::memory::Memtable;
-
-/// Most bytes of all active memtables together, in full memtables.
-const MAX_ACTIVE_MEMTABLES: u64 = 2;
 
 impl Committer {
     /// Closes tables that are full, under the commit lock.
@@ -38,7 +36,7 @@ impl Committer {
     /// as long as all of them together take up too much.
     fn look_around(&self, writing: &Writing, end: Lsn) {
         let table_bytes = self.space.table_bytes();
-        self.shared.counters.next_look.set(end + table_bytes / MEMTABLE_BUDGET_CHECKS_PER_TABLE);
+        self.shared.counters.next_look.set(end + table_bytes / MEMORY.memtable_budget_checks_per_table);
         // The cache has to give way.
         self.shared.background.work.notify();
         let stores = self.shared.stores.read().clone();
@@ -50,7 +48,7 @@ impl Committer {
         let mut due: Vec<&Arc<StoreState>> = held_back.map(|(_, store)| store).collect();
         let mut total: u64 = active.iter().map(|(table, _)| table.bytes()).sum();
         active.sort_unstable_by_key(|(table, _)| table.bytes());
-        while total > MAX_ACTIVE_MEMTABLES * table_bytes
+        while total > STALLS.max_active_memtables * table_bytes
             && let Some((table, store)) = active.pop()
         {
             total = total.saturating_sub(table.bytes());

@@ -14,6 +14,7 @@
 //! stopped for that: the log has a place to go to. A class that is full without such a limit is the log's affair, which
 //! waits a while for space (`log::writer`).
 
+use crate::tuning::writes::STALLS;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -32,24 +33,15 @@ enum Pressure {
     Stop(Cause),
 }
 
-/// Longest delay of a write for root kvsets.
-const MAX_DELAY: Duration = Duration::from_millis(1);
-
-/// Longest delay of a write for garbage.
-const MAX_DELAY_FOR_GARBAGE: Duration = Duration::from_millis(10);
-
 const SLOWED_FOR_SPACE: [f64; 2] = [1.25, 1.75];
-
-/// Garbage below this many value segments delays no writes, unless it is a quarter of the free space.
-const MIN_EXCESS_SEGMENTS: u64 = 2;
 
 /// Returns the delay of writes for garbage.
 fn slowed_for_space(space: Space, segment_bytes: u64, free_bytes: u64) -> Duration {
     let [from, to] = SLOWED_FOR_SPACE;
-    if space.excess < (MIN_EXCESS_SEGMENTS * segment_bytes).min(free_bytes / 4) {
+    if space.excess < (STALLS.min_excess_segments * segment_bytes).min(free_bytes / 4) {
         return Duration::ZERO;
     }
-    MAX_DELAY_FOR_GARBAGE.mul_f64(((space.over - from) / (to - from)).clamp(0.0, 1.0))
+    STALLS.max_delay_for_garbage.mul_f64(((space.over - from) / (to - from)).clamp(0.0, 1.0))
 }
 
 impl Committer {
@@ -91,7 +83,7 @@ impl Committer {
             };
         }
         let steps = (settings.most_root_kvsets - settings.slow_root_kvsets).max(1) as u32;
-        let for_root = MAX_DELAY * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps;
+        let for_root = STALLS.max_delay * (kvsets - settings.slow_root_kvsets + 1) as u32 / steps;
         match for_space > for_root {
             true => Pressure::Slow(for_space, Cause::Space),
             false => Pressure::Slow(for_root, Cause::RootKvsets),

@@ -14,9 +14,9 @@
 //! A store's tables are flushed oldest first, so that the root of its tree is in order; small ones of several
 //! stores are flushed at once.
 
+use crate::tuning::writes::FLUSHES;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use futures::future::join_all;
 
@@ -34,15 +34,6 @@ use crate::memory::Memtable;
 use crate::objects::ObjectKind;
 use crate::tree::{Change, Edit, KvsetRecord, Place, Position};
 use crate::{Error, ErrorKind, Result};
-
-/// Most small memtables that are flushed as a group, so that their syncs run concurrently.
-const MAX_GROUPED_MEMTABLES: usize = 16;
-
-/// Most bytes of a group of small memtables.
-const MAX_GROUPED_BYTES: u64 = 1 << 20;
-
-/// Delay before a flush looks for space again.
-const SPACE_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Writes memtables out.
 #[derive(Debug)]
@@ -85,7 +76,7 @@ impl Flusher {
                     // The spare log segment is for later, and this flush frees more of the log.
                     writing.log.give_back_ready();
                     let _ = self.space.delete_retired().await;
-                    self.shared.environment.sleep(SPACE_RETRY_DELAY).await;
+                    self.shared.environment.sleep(FLUSHES.space_retry_delay).await;
                 }
                 may_pass
             }
@@ -113,11 +104,11 @@ impl Flusher {
         let mut due: Vec<_> = self.shared.stores.read().iter().filter_map(oldest).collect();
         due.sort_unstable_by_key(|(_, table)| table.no);
         // When space is short, each flush needs the space that the one before frees.
-        let most = if self.shared.objects.is_short() { 1 } else { MAX_GROUPED_MEMTABLES };
+        let most = if self.shared.objects.is_short() { 1 } else { FLUSHES.max_grouped_memtables };
         let mut bytes = 0;
         let mut is_small = |(_, table): &(_, Arc<Memtable>)| {
             bytes += table.bytes();
-            bytes <= MAX_GROUPED_BYTES
+            bytes <= FLUSHES.max_grouped_bytes
         };
         let small = due.iter().take(most).take_while(|one| is_small(one)).count();
         due.truncate(small.max(1));

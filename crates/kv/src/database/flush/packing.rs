@@ -11,6 +11,7 @@
 //!
 //! Whether a table is worth it is told by the one before: what share of its versions nobody can see.
 
+use crate::tuning::writes::FLUSHES;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::database::flush::flusher::Flusher;
@@ -21,9 +22,6 @@ use crate::objects::{Lease, ObjectKind, Objects};
 use crate::value::{HEADER_BYTES, SegmentWriter};
 use crate::written::Purpose;
 use crate::{Error, Result};
-
-/// A memtable is packed if at most this many of 1,000 versions of the last one became visible.
-const MAX_VISIBLE_PER_MILLE: u64 = 750;
 
 /// The whole, in parts per thousand.
 const PER_MILLE: u64 = 1000;
@@ -50,7 +48,8 @@ impl Kept {
     /// Bytes that probably are left of `table_bytes`; `None` if that is most of them.
     fn left_of(&self, table_bytes: u64) -> Option<u64> {
         let per_thousand = self.per_thousand.load(Ordering::Relaxed);
-        (per_thousand <= MAX_VISIBLE_PER_MILLE).then(|| table_bytes.saturating_mul(per_thousand) / PER_MILLE)
+        (per_thousand <= FLUSHES.max_visible_per_mille)
+            .then(|| table_bytes.saturating_mul(per_thousand) / PER_MILLE)
     }
 }
 

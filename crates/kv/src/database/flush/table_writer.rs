@@ -1,5 +1,6 @@
 //! Writing a memtable's versions to a key file, and what was looked up in it to the cache.
 
+use crate::tuning::writes::FLUSHES;
 use std::sync::Arc;
 
 use crate::cache::{Newest, VersionId};
@@ -17,12 +18,6 @@ use crate::tree::{KvsetKind, KvsetRecord};
 use crate::value::codec::plain_value;
 use crate::written::Purpose;
 use crate::{ErrorKind, Result};
-
-/// Keys that are written before the task yields.
-const KEYS_PER_SLICE: u64 = 256;
-
-/// Bytes of values that are copied before the task yields.
-const COPIED_BYTES_PER_SLICE: usize = 256 << 10;
 
 impl Flusher {
     /// Puts into the cache what was looked up while it was in memory, and what takes the place of a version in the
@@ -56,7 +51,7 @@ impl Flusher {
                     bytes_kept += value.len();
                 }
             }
-            if keys >= KEYS_PER_SLICE || bytes_kept >= COPIED_BYTES_PER_SLICE {
+            if keys >= FLUSHES.keys_per_slice || bytes_kept >= FLUSHES.copied_bytes_per_slice {
                 (keys, bytes_kept) = (0, 0);
                 yield_now().await;
             }
@@ -125,7 +120,7 @@ impl Flusher {
         let (mut keys, mut versions_kept) = (0u64, 0);
         while groups.next(&retention).await? {
             keys += 1;
-            if keys.is_multiple_of(KEYS_PER_SLICE) {
+            if keys.is_multiple_of(FLUSHES.keys_per_slice) {
                 yield_now().await;
             }
             let (key, versions) = groups.group();

@@ -1,5 +1,6 @@
 //! Chunks that are filled: where space is short, those that kvsets take and do not use are the nearest.
 
+use crate::tuning::space::RESERVATION;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -8,7 +9,6 @@ use crate::database::maintenance::merges::merge_those;
 use crate::database::maintenance::runner::JobRunner;
 use crate::database::maintenance::turn::Turn;
 use crate::database::shared::Writing;
-use crate::database::space::reservation::{SPACE_POLL_INTERVAL, SPACE_WAIT};
 use crate::database::state::store_state::StoreState;
 use crate::pace::Pace;
 use crate::tree::chunk_coalescing::{Together, pick_together};
@@ -108,10 +108,10 @@ pub(crate) async fn make_room_for_table(jobs: &JobRunner, writing: &Writing, sto
             let _ = jobs.space.delete_retired().await;
             return;
         }
-        if jobs.shared.environment.now().saturating_sub(began) >= SPACE_WAIT {
+        if jobs.shared.environment.now().saturating_sub(began) >= RESERVATION.space_wait {
             return;
         }
-        jobs.shared.environment.sleep(SPACE_POLL_INTERVAL).await;
+        jobs.shared.environment.sleep(RESERVATION.space_poll_interval).await;
     }
 }
 

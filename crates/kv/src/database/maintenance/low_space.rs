@@ -6,6 +6,7 @@
 //! more space than one leaf's keys, which is [reserved](crate::database::space::reservation), and what is left of them
 //! is less each time.
 
+use crate::tuning::maintenance::LOW_SPACE;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -23,12 +24,6 @@ use crate::{ErrorKind, Result};
 /// Name of these jobs in statistics.
 const THINNING: &str = "thinning";
 
-/// A leaf is merged with deletes of the root only if these are at least this fraction (1/n) of its versions.
-const MIN_DELETES_DIVISOR: u64 = 64;
-
-/// It is merged again when the root has this fraction (1/n) more deletes than at the last time.
-const MORE_DELETES_DIVISOR: u64 = 8;
-
 /// Which leaves were merged with what the root hides of them.
 #[derive(Debug, Default)]
 pub(crate) struct Thinned {
@@ -44,13 +39,13 @@ impl Thinned {
         let deletes: u64 = tree.root.iter().map(|kvset| kvset.record().info.deletes).sum();
         let ranges: u64 = tree.root.iter().map(|kvset| kvset.record().info.range_tombstones).sum();
         let deletes_and_ranges = deletes + ranges;
-        if deletes_and_ranges.abs_diff(self.deletes) > self.deletes / MORE_DELETES_DIVISOR {
+        if deletes_and_ranges.abs_diff(self.deletes) > self.deletes / LOW_SPACE.more_deletes_divisor {
             *self = Thinned { deletes: deletes_and_ranges, leaves: BTreeSet::new() };
         }
         let filled = tree.leaves.iter().filter(|leaf| !leaf.kvsets.is_empty());
         let entries: u64 =
             filled.clone().flat_map(|leaf| leaf.kvsets.iter()).map(|kvset| kvset.record().info.entries).sum();
-        if ranges == 0 && deletes.saturating_mul(MIN_DELETES_DIVISOR) < entries.max(1) {
+        if ranges == 0 && deletes.saturating_mul(LOW_SPACE.min_deletes_divisor) < entries.max(1) {
             return None;
         }
         let data_bytes =

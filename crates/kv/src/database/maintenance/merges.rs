@@ -6,6 +6,7 @@
 //!
 //! Spills and merges *claim* the kvsets they take away, so that no two take the same.
 
+use crate::tuning::maintenance::MERGES;
 use std::sync::Arc;
 
 use crate::Result;
@@ -17,24 +18,9 @@ use crate::tree::job::Job;
 use crate::tree::spill_choice::pick_merge;
 use crate::tree::{JobContext, KvsetNo, TreeState, merge};
 
-/// A merge makes at most this fraction (1/n) of the fastest class: its output is spilled, and gives space back, as a
-/// whole.
-const MAX_FAST_CLASS_DIVISOR: u64 = 8;
-
-/// A spill of what was merged reads the log once for each round of values that fits in its memory: no more is merged
-/// than there has to be for what waits at the root to be few kvsets, but as many memtables in any case, which are
-/// about a round.
-const MAX_SHARE_OF_ROOT: u64 = 8;
-
-/// A merge may always make as much as this many memtables.
-const MIN_MEMTABLES: u64 = 5;
-
-/// Most bytes of keys that a merge holds in memory.
-const MAX_BATCH_BYTES: u64 = 4 << 20;
-
 /// Most bytes of a merge that spills can take up again.
 fn few_bytes(root_bytes: u64, table_bytes: u64) -> u64 {
-    (MIN_MEMTABLES * table_bytes).max(root_bytes / MAX_SHARE_OF_ROOT)
+    (MERGES.min_memtables * table_bytes).max(root_bytes / MERGES.max_share_of_root)
 }
 
 /// Merges kvsets of the store's root, if there are too many for the spills' pace; whether it did.
@@ -45,7 +31,7 @@ pub(crate) async fn merge_next(jobs: &JobRunner, writing: &Writing, store: &Arc<
     if tree.root.len() < settings.root_kvsets + settings.root_kvsets / 2 {
         return Ok(false);
     }
-    let mut most_bytes = settings.root_bytes.min(jobs.space.fast_room() / MAX_FAST_CLASS_DIVISOR);
+    let mut most_bytes = settings.root_bytes.min(jobs.space.fast_room() / MERGES.max_fast_class_divisor);
     // Writers are not slowed for what spills would rather have.
     if tree.root.len() < jobs.shared.settings().slow_root_kvsets {
         let root_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
@@ -75,7 +61,7 @@ pub(crate) async fn merge_those(
     let whole = tree;
     let tree = Arc::new(whole.without_mirrors());
     drop(whole);
-    let batch_bytes = MAX_BATCH_BYTES.min(context.batch_bytes / 2);
+    let batch_bytes = MERGES.max_batch_bytes.min(context.batch_bytes / 2);
     let _memory = JobMemory::take(&jobs.memory, 2 * batch_bytes).await;
     let context = JobContext { batch_bytes, ..context };
     let output = merge(&context, &tree, numbers).await?;

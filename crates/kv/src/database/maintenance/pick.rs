@@ -1,5 +1,6 @@
 //! Which job of a store is next: what its tree needs, given what else refers to the log's segments.
 
+use crate::tuning::maintenance::MERGES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,9 +16,6 @@ use crate::tree::shape::Tree;
 use crate::tree::spill_choice::pick_spill;
 use crate::tree::{Kvset, KvsetNo, Leaf, LeafNo, TreeState};
 use crate::{ErrorKind, Result};
-
-/// Target size of a root as a fraction (1/n) of the fastest class, if that is more than the memtables of a spill.
-const ROOT_DIVISOR: u64 = 8;
 
 /// Returns the next job, and the garbage of the store. A manual compaction (`thorough`) leaves nothing at the root and
 /// one kvset in each leaf without obsolete versions, except what was written since.
@@ -184,7 +182,7 @@ impl ManualCompaction<'_> {
 
 /// Bytes at the root that make a spill due: merged kvsets are few, and yet their values take the space of mirrors.
 pub(crate) fn root_bytes(fast_room: u64, tables_bytes: u64) -> u64 {
-    PickSettings::default().root_bytes.min((fast_room / ROOT_DIVISOR).max(tables_bytes))
+    PickSettings::default().root_bytes.min((fast_room / MERGES.root_divisor).max(tables_bytes))
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 //! versions in promoted kvsets with values on the fastest class. Nothing is moved: without the copies nothing is lost.
 //! What cannot be read of them is read where they were made from, and they are taken away.
 
+use crate::tuning::maintenance::PROMOTION;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crate::Result;
 use crate::database::maintenance::runner::JobRunner;
@@ -16,15 +16,6 @@ use crate::database::shared::Writing;
 use crate::database::state::store_state::StoreState;
 use crate::tree::jobs::promote::promote_keys;
 use crate::tree::{Change, Edit, Place};
-
-/// Reads that make a key worth promoting.
-const MIN_READS: u32 = 2;
-
-/// Least time between two promotions of a store.
-const MIN_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Longest time whose unused budget is saved up.
-const MAX_SAVED_BUDGET: Duration = Duration::from_secs(10);
 
 /// Takes away promoted kvsets that could not be read.
 ///
@@ -73,11 +64,11 @@ pub(crate) async fn promote_next(
     };
     let now = jobs.shared.environment.now();
     let elapsed = now.saturating_sub(*store.promotion.last.lock().get_or_insert(now));
-    if elapsed < MIN_INTERVAL || jobs.shared.classes.is_fast_full() {
+    if elapsed < PROMOTION.min_interval || jobs.shared.classes.is_fast_full() {
         return Ok(false);
     }
-    let budget = (elapsed.min(MAX_SAVED_BUDGET).as_secs_f64() * rate as f64) as u64;
-    let keys = store.hot.take(MIN_READS, budget);
+    let budget = (elapsed.min(PROMOTION.max_saved_budget).as_secs_f64() * rate as f64) as u64;
+    let keys = store.hot.take(PROMOTION.min_reads, budget);
     if keys.is_empty() {
         return Ok(false);
     }

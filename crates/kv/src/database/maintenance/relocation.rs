@@ -21,13 +21,16 @@
 //! it is a promise, an object at once, which is meant for the next class from then on. Copies of what was read often
 //! are dropped first. What spills are going to take away is left to them.
 
+use crate::tuning::maintenance::RELOCATION;
+use crate::tuning::writes::BACKGROUND;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tanada_volume::{Attributes, Budget, Object, Relocation};
 
 use crate::database::maintenance::installer::TreeInstaller;
-use crate::database::maintenance::turn::{NO_SPACE_PAUSE, Outcome, Turn};
+use crate::database::maintenance::turn::Outcome;
+use crate::database::maintenance::turn::Turn;
 use crate::database::shared::{Shared, Writing};
 use crate::database::space::account::SpaceManager;
 use crate::database::space::size_limits::log_segment_bytes;
@@ -40,18 +43,6 @@ use crate::tree::job::Job;
 use crate::tree::policy::Placement;
 use crate::tree::{Change, Edit, Place, TreeState, referenced};
 use crate::{Error, ErrorKind, Result};
-
-/// Bytes that are relocated before other jobs run.
-const STEP_BYTES: u64 = 8 << 20;
-
-/// Chunks that are copied concurrently.
-const CONCURRENT_CHUNKS: usize = 4;
-
-/// Log segments for which the fastest class still has space after a relocation to it.
-const FREE_LOG_SEGMENTS: u64 = 4;
-
-/// Background relocation fills the fastest class up to this fraction of the pressure at which jobs are due.
-const BACKGROUND_FILL_FRACTION: f64 = 0.67;
 
 /// An object that is meant for another class than the policy wants, or lies on another one and may find room now.
 #[derive(Debug)]
@@ -194,18 +185,21 @@ impl Relocator {
 
     /// Returns whether a step's bytes more are no burden to the fastest class.
     fn has_room_on_fastest(&self, tree: &TreeState, is_thorough: bool) -> bool {
-        let reserve =
-            FREE_LOG_SEGMENTS * log_segment_bytes(self.shared.objects.volume(), &self.shared.settings());
+        let reserve = RELOCATION.free_log_segments
+            * log_segment_bytes(self.shared.objects.volume(), &self.shared.settings());
         let mirrored = self.space.mirrored_bytes();
-        let fits_class =
-            self.space.free_on_fastest().is_some_and(|free| free + mirrored >= STEP_BYTES + reserve);
+        let fits_class = self
+            .space
+            .free_on_fastest()
+            .is_some_and(|free| free + mirrored >= RELOCATION.step_bytes + reserve);
         let limit = self.shared.settings().fast_class_bytes;
         let fits_limit = limit.is_none_or(|limit| {
             let used = self.space.fast_class_bytes().saturating_sub(mirrored);
-            used + STEP_BYTES.min(limit / 8) + reserve.min(limit / 4) <= limit
+            used + RELOCATION.step_bytes.min(limit / 8) + reserve.min(limit / 4) <= limit
         });
         let log_bytes = tree.root.iter().map(|kvset| kvset.record().info.data_bytes()).sum();
-        let is_quiet = is_thorough || self.space.log_pressure(log_bytes) < BACKGROUND_FILL_FRACTION;
+        let is_quiet =
+            is_thorough || self.space.log_pressure(log_bytes) < RELOCATION.background_fill_fraction;
         fits_class && fits_limit && is_quiet && !self.shared.classes.is_fast_full()
     }
 
@@ -227,7 +221,7 @@ impl Relocator {
         let mut did = Outcome::Idle;
         for store in stores {
             let Some(_turn) = Turn::take(&self.shared, store) else {
-                did = Outcome::RetryAfter(NO_SPACE_PAUSE);
+                did = Outcome::RetryAfter(BACKGROUND.no_space_pause);
                 continue;
             };
             let copies = dropped_copies(&store.view.read().tree);
@@ -287,11 +281,11 @@ impl Relocator {
         let chunks = object.chunks(0..u64::MAX).into_iter();
         let elsewhere = chunks.filter(|chunk| chunk.home.is_some_and(|home| home.class != class.number));
         let elsewhere: Vec<u64> = elsewhere.map(|chunk| chunk.no).collect();
-        let step = (STEP_BYTES / volume.chunk_bytes()).max(1) as usize;
+        let step = (RELOCATION.step_bytes / volume.chunk_bytes()).max(1) as usize;
         let step = &elsewhere[..step.min(elsewhere.len())];
         if let (Some(first), Some(last)) = (step.first(), step.last()) {
             let relocation = Relocation {
-                budget: Budget { concurrency: CONCURRENT_CHUNKS, ..Budget::default() },
+                budget: Budget { concurrency: RELOCATION.concurrent_chunks, ..Budget::default() },
                 who: format!("kv/{}", self.shared.name),
                 why: format!("the policy of store {:?}", store.name),
                 ..Relocation::default()

@@ -9,6 +9,7 @@
 //! again later. One that fails otherwise makes the database read-only in effect: what is there can be read, and the
 //! cause is said to whoever writes.
 
+use crate::tuning::maintenance::MERGES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,12 +34,6 @@ use crate::tree::{
     Change, DenseMirrors, Edit, JobContext, JobOutput, KvsetNo, TreeState, drop_hidden, hidden,
 };
 use crate::{ErrorKind, Result};
-
-/// Hot and cold values go to separate segments if each has at least this fraction (1/n) of a segment,
-const MIN_SEPARATE_DIVISOR: u64 = 64;
-
-/// and at least this many chunks.
-const MIN_SEPARATE_CHUNKS: u64 = 2;
 
 /// Runs jobs of the trees: with memory, space, mirrors, and what installs their edits.
 #[derive(Debug)]
@@ -84,8 +79,8 @@ impl JobRunner {
             opener: self.shared.opener.clone(),
             segment_bytes: shares.segment_bytes,
             // Each segment has one chunk that is not full.
-            apart_bytes: (settings.value_segment_bytes / MIN_SEPARATE_DIVISOR)
-                .max(MIN_SEPARATE_CHUNKS * self.shared.objects.volume().chunk_bytes()),
+            apart_bytes: (settings.value_segment_bytes / MERGES.min_separate_divisor)
+                .max(MERGES.min_separate_chunks * self.shared.objects.volume().chunk_bytes()),
             placement,
             key_files: KeyFileOptions {
                 page_bytes: settings.page_bytes,

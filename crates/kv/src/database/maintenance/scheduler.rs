@@ -5,9 +5,11 @@
 //! 3. Tasks of a store's tree need the store's turn: one of them runs at a time. When the tree's job finds no space,
 //!    the tasks that free space run instead, and the store rests.
 //!
-//! [`TASKS`] is the order of precedence. A new kind of maintenance is a file with its function, a row there, and its
-//! state, if it has any, in `StoreState`; `docs/kv-internals.md` describes it.
+//! [`TASKS`] is the order of precedence. A new kind of maintenance touches four files: its own, with its function and
+//! what it keeps of a store (`StoreState::tasks`); the folder's `mod.rs`; this one, for its row; and
+//! `docs/kv-internals.md`, which describes it.
 
+use crate::tuning::writes::BACKGROUND;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +21,8 @@ use crate::database::maintenance::merges::merge_next;
 use crate::database::maintenance::promotion::{drop_damaged_copies, promote_next};
 use crate::database::maintenance::runner::JobRunner;
 use crate::database::maintenance::tombstones::clean_next;
-use crate::database::maintenance::turn::{NO_SPACE_PAUSE, Outcome, Turn};
+use crate::database::maintenance::turn::Outcome;
+use crate::database::maintenance::turn::Turn;
 use crate::database::mirrors::eviction::Trim;
 use crate::database::shared::{Shared, Writing};
 use crate::database::state::store_state::StoreState;
@@ -233,7 +236,7 @@ impl Scheduler {
                 Err(error)
                     if error.kind() == ErrorKind::NoSpace && task.without_space == WithoutSpace::Rests =>
                 {
-                    self.shared.environment.sleep(NO_SPACE_PAUSE).await;
+                    self.shared.environment.sleep(BACKGROUND.no_space_pause).await;
                     did = Outcome::NoSpace;
                 }
                 Err(error) => writing.log.fail(&error),
@@ -262,7 +265,7 @@ impl Scheduler {
                         }
                         // A flush may free space meanwhile.
                         drop(turn);
-                        self.shared.environment.sleep(NO_SPACE_PAUSE).await;
+                        self.shared.environment.sleep(BACKGROUND.no_space_pause).await;
                         return Outcome::NoSpace;
                     }
                 },

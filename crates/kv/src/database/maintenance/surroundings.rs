@@ -1,5 +1,6 @@
 //! What the choice of a store's next job depends on beside its tree.
 
+use crate::tuning::maintenance::LOW_SPACE;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,9 +14,6 @@ use crate::objects::ObjectKind;
 use crate::tree::job::{LogSegmentUse, PickSettings, Surroundings};
 use crate::tree::jobs::{bytes_of_a_round, values_of_a_round};
 use crate::tree::{TreeState, referenced};
-
-/// Space is low with less than this fraction (1/n) of a class free.
-const LOW_SPACE_DIVISOR: u64 = 4;
 
 impl JobRunner {
     pub(crate) fn pick_settings(&self, store: &StoreState) -> PickSettings {
@@ -73,7 +71,7 @@ impl JobRunner {
             log_pressure,
             overwritten: store.cleaning.overwritten(),
             free_bytes: Some(free),
-            is_tight: free < all / LOW_SPACE_DIVISOR,
+            is_tight: free < all / LOW_SPACE.low_space_divisor,
             log_segments,
         }
     }

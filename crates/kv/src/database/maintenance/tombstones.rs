@@ -6,6 +6,7 @@
 //! them; not more often than that takes a tenth of the time, for each store. And a memtable with deletes is written
 //! out once nobody has written to it for a while.
 
+use crate::tuning::maintenance::TOMBSTONES;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -17,27 +18,6 @@ use crate::tree::TreeState;
 use crate::tree::garbage::pick_cleaning;
 use crate::tree::job::Job;
 use crate::{ErrorKind, Result};
-
-/// Least time between two tombstone compactions of a store.
-const MIN_PAUSE: Duration = Duration::from_secs(1);
-
-/// Delay after a tombstone compaction that could not be done.
-const RETRY_DELAY: Duration = Duration::from_secs(10);
-
-/// The pause after a tombstone compaction is this many times its duration.
-const PAUSE_FACTOR: u32 = 10;
-
-/// A leaf is compacted when its versions have been expired for at least this long.
-const MIN_EXPIRED_S: u64 = 10;
-
-/// The same as a fraction (1/n) of the store's time to live.
-const EXPIRED_LIFETIME_DIVISOR: u64 = 4;
-
-/// Assumed time to live of a store where only writes name one.
-const ASSUMED_LIFETIME_S: u64 = 3600;
-
-/// A memtable with deletes is flushed after this time without writes.
-const IDLE_FLUSH_DELAY: Duration = Duration::from_secs(10);
 
 /// Whether something is to be cleaned.
 enum Due {
@@ -65,7 +45,7 @@ pub(crate) async fn clean_next(
             match done {
                 Ok(true) => Ok(None),
                 Err(error) if error.kind() != ErrorKind::NoSpace => Err(error),
-                _ => Ok(Some(RETRY_DELAY)),
+                _ => Ok(Some(TOMBSTONES.retry_delay)),
             }
         }
     }
@@ -74,13 +54,16 @@ pub(crate) async fn clean_next(
 /// Returns the tombstone compaction that is due in a store without other jobs.
 fn cleaning(jobs: &JobRunner, store: &StoreState, tree: &TreeState) -> Due {
     let now_s = jobs.shared.environment.wall_time_s();
-    let life_s = store.settings().time_to_live_s.map_or(ASSUMED_LIFETIME_S, u64::from);
-    let late_s = (life_s / EXPIRED_LIFETIME_DIVISOR).max(MIN_EXPIRED_S);
+    let life_s = store.settings().time_to_live_s.map_or(TOMBSTONES.assumed_lifetime_s, u64::from);
+    let late_s = (life_s / TOMBSTONES.expired_lifetime_divisor).max(TOMBSTONES.min_expired_s);
     let has_expired = |expiry: u32| u64::from(expiry) + late_s <= now_s;
     let Some(job) = pick_cleaning(tree, &jobs.pick_settings(store), has_expired) else {
         let first = tree.kvsets().filter_map(|kvset| kvset.record().info.first_expiry_s).min();
         return first.map_or(Due::Never, |first| {
-            Due::In(Duration::from_secs((u64::from(first) + late_s).saturating_sub(now_s)).max(MIN_PAUSE))
+            Due::In(
+                Duration::from_secs((u64::from(first) + late_s).saturating_sub(now_s))
+                    .max(TOMBSTONES.min_pause),
+            )
         });
     };
     let not_before = Duration::from_nanos(store.cleaning.not_before_ns.load(Ordering::Relaxed));
@@ -106,7 +89,7 @@ fn close_idle_table(jobs: &JobRunner, writing: &Writing, store: &Arc<StoreState>
         _ => now,
     };
     *seen = Some((no, bytes, since));
-    let left = IDLE_FLUSH_DELAY.saturating_sub(now.saturating_sub(since));
+    let left = TOMBSTONES.idle_flush_delay.saturating_sub(now.saturating_sub(since));
     if left.is_zero() {
         let _commit = jobs.committer.commit.lock();
         jobs.committer.close_tables(writing, [store]);
@@ -117,6 +100,7 @@ fn close_idle_table(jobs: &JobRunner, writing: &Writing, store: &Arc<StoreState>
 
 /// To be called when something was cleaned, which took so long.
 fn cleaned(jobs: &JobRunner, store: &StoreState, took: Duration) {
-    let not_before = jobs.shared.environment.now() + (took * PAUSE_FACTOR).max(MIN_PAUSE);
+    let not_before =
+        jobs.shared.environment.now() + (took * TOMBSTONES.pause_factor).max(TOMBSTONES.min_pause);
     store.cleaning.not_before_ns.store(not_before.as_nanos() as u64, Ordering::Relaxed);
 }

@@ -11,9 +11,6 @@ use crate::database::shared::Shared;
 use crate::database::state::store_state::StoreState;
 use crate::notify::Notify;
 
-/// Pause of a store's jobs after one of them found no space.
-pub(crate) const NO_SPACE_PAUSE: Duration = Duration::from_millis(100);
-
 /// The result of looking for a job and running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {

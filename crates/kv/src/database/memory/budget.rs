@@ -7,6 +7,7 @@
 //! Invariant: the cache's bound, plus memtables, jobs and unaccounted memory, is at most `memory_bytes`, except while
 //! the cache still evicts for a part that has grown.
 
+use crate::tuning::space::MEMORY;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -18,21 +19,11 @@ use crate::database::shared::Shared;
 use crate::memory::Blocks;
 use crate::settings::DatabaseSettings;
 
-/// How many times the total size of memtables is checked while one of them fills.
-pub(crate) const MEMTABLE_BUDGET_CHECKS_PER_TABLE: u64 = 4;
-
-/// The fraction (1/n) of a memtable's memory that counts as small allocations, the nodes of its skip list. They are a
-/// seventh of a memtable with values of 1,000 bytes, and most of one with short values.
-const NODE_BYTES_DIVISOR: u64 = 2;
-
-/// Least bytes that are set aside for what an allocator keeps in partly used blocks, up to a sixth of the memory.
-const MIN_UNACCOUNTED_BYTES: u64 = 24 << 20;
-
 /// Bytes of `memory_bytes` that are set aside for unaccounted memory while nodes of memtables and jobs hold
 /// `held_bytes` and the engine takes `own_bytes`: log groups, I/O buffers, free lists. They grow with those bytes: a
 /// fixed part, and as much as those hold, up to a bound.
 fn uncounted_bytes(memory_bytes: u64, own_bytes: u64, held_bytes: u64) -> u64 {
-    let most = (memory_bytes / 16).max(MIN_UNACCOUNTED_BYTES.min(memory_bytes / 6));
+    let most = (memory_bytes / 16).max(MEMORY.min_unaccounted_bytes.min(memory_bytes / 6));
     own_bytes.max(memory_bytes / 32) + held_bytes.min(most)
 }
 
@@ -107,11 +98,14 @@ impl MemoryBudget {
     fn non_cache_bytes(&self, used: &MemoryUse) -> u64 {
         let (settings, tables) = (&used.settings, used.memory_table_bytes);
         // Writes until the next check use idle blocks first.
-        let meanwhile =
-            if used.is_writing { settings.table_bytes() / MEMTABLE_BUDGET_CHECKS_PER_TABLE } else { 0 };
+        let meanwhile = if used.is_writing {
+            settings.table_bytes() / MEMORY.memtable_budget_checks_per_table
+        } else {
+            0
+        };
         let meanwhile = meanwhile.max(self.blocks.idle_bytes());
         let jobs = self.job_bytes.load(Ordering::Relaxed);
-        let nodes = if tables > 0 { (tables + meanwhile) / NODE_BYTES_DIVISOR } else { 0 };
+        let nodes = if tables > 0 { (tables + meanwhile) / MEMORY.node_bytes_divisor } else { 0 };
         let uncounted = uncounted_bytes(settings.memory_bytes, settings.own_bytes(), nodes + jobs);
         tables + meanwhile + jobs + uncounted
     }

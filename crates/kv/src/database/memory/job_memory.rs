@@ -3,9 +3,7 @@
 use crate::database::memory::budget::MemoryBudget;
 use crate::stream::Pieces;
 use crate::tree::JobContext;
-
-/// Each stream of a job has this fraction (1/n) of its memory.
-const STREAM_DIVISOR: u64 = 32;
+use crate::tuning::space::MEMORY;
 
 /// Memory that a job takes from the cache.
 pub(crate) struct JobMemory<'a> {
@@ -57,11 +55,11 @@ pub(crate) fn batch_of(job_bytes: u64) -> u64 {
 impl MemoryBudget {
     /// Returns the pieces of a sequential write.
     pub(crate) fn pieces(&self) -> Pieces {
-        Pieces::several(self.job_bytes() / STREAM_DIVISOR)
+        Pieces::several(self.job_bytes() / MEMORY.stream_divisor)
     }
 
     /// The same for a write of at most this many bytes, which takes no empty pieces.
     pub(crate) fn pieces_of(&self, bytes: u64) -> Pieces {
-        Pieces::several(bytes.min(self.job_bytes() / STREAM_DIVISOR))
+        Pieces::several(bytes.min(self.job_bytes() / MEMORY.stream_divisor))
     }
 }

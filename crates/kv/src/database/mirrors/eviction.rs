@@ -11,10 +11,10 @@
 //!
 //! Mirrors are never in anybody's way: pressure on the fastest class is what there would be without them.
 
+use crate::tuning::mirrors::EVICTION;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::database::mirrors::keeper::MirrorKeeper;
 use crate::database::mirrors::worth::{by_worth, halvings, is_little};
@@ -25,20 +25,6 @@ use crate::entry::SegmentNo;
 use crate::tree::mirror::{Mirror, OpenMirror};
 use crate::tree::{Change, Edit, TreeState};
 use crate::{ErrorKind, Result};
-
-/// Most mirrors of a database: each takes some memory and a place in the manifest.
-const MAX_MIRRORS: usize = 4096;
-
-/// Mirrors have at most this many times the bytes of leaves on slow classes. The rest is certainly garbage and takes
-/// space from other databases.
-const MAX_LEAF_BYTES_FACTOR: u64 = 2;
-
-/// A round ends after this fraction (1/n) of the values that leaves have on slow classes was read; earlier reads then
-/// count half. A sequential reader does not read some mirrors for long.
-const ROUND_PART: u64 = 4;
-
-/// How long an eviction waits for readers of the mirror.
-const READER_WAIT: Duration = Duration::from_millis(2);
 
 /// A store and the tree that it has.
 struct Mirroring {
@@ -130,18 +116,18 @@ impl MirrorKeeper {
         let useless = mirrors.iter().filter(|mirror| !is_of_use(mirror));
         let mut going: BTreeSet<SegmentNo> = useless.map(|(segment, _)| *segment).collect();
         mirrors.retain(|segment, _| !going.contains(segment));
-        let many = mirrors.len().saturating_sub(MAX_MIRRORS);
+        let many = mirrors.len().saturating_sub(EVICTION.max_mirrors);
         let unmirrored: u64 = stores.iter().map(|mirroring| mirroring.store.unmirrored.reads()).sum();
         let all_reads = unmirrored + mirrors.values().flatten().map(|mirror| mirror.reads()).sum::<u64>();
         let on_slow = stores.iter().map(|mirroring| self.on_slow_classes(&mirroring.tree));
         let (values, slow_bytes) = on_slow.fold((0, 0), |sum, both| (sum.0 + both.0, sum.1 + both.1));
-        let round = values / ROUND_PART;
+        let round = values / EVICTION.round_part;
         let values_in = |segment: &SegmentNo| -> u64 {
             let mirrors = stores.iter().filter_map(|mirroring| mirroring.tree.mirrors.get(segment));
             mirrors.map(|mirror| mirror.stored_bytes).sum()
         };
         let mirrored: u64 = mirrors.keys().map(values_in).sum();
-        let mut garbage = mirrored.saturating_sub(MAX_LEAF_BYTES_FACTOR * slow_bytes);
+        let mut garbage = mirrored.saturating_sub(EVICTION.max_leaf_bytes_factor * slow_bytes);
         if surplus == 0 && way == 0 && many == 0 && garbage == 0 {
             self.end_round_if_due(stores, &mirrors, (all_reads, round));
             return going;
@@ -212,7 +198,7 @@ impl MirrorKeeper {
             match Turn::take(&self.is_trimming) {
                 Some(turn) => break turn,
                 None if trim == Trim::Due => return Ok(false),
-                None => self.shared.environment.sleep(READER_WAIT).await,
+                None => self.shared.environment.sleep(EVICTION.reader_wait).await,
             }
         };
         // Changes since a caller was refused are seen now.
@@ -256,7 +242,7 @@ impl MirrorKeeper {
         drop(gone);
         if has_any {
             *self.asked_for_way.lock() = None;
-            self.shared.environment.sleep(READER_WAIT).await;
+            self.shared.environment.sleep(EVICTION.reader_wait).await;
             self.space.delete_retired().await?;
             self.space.watch_fast_class();
             self.shared.background.progress.notify();

@@ -9,6 +9,7 @@
 //! garbage, and a copy of the rest takes less. A leaf of which no copies could be made is not taken again before its
 //! kvsets are others, or there is half as much space again.
 
+use crate::tuning::mirrors::REMIRRORING;
 use std::collections::BTreeSet;
 
 use crate::database::mirrors::keeper::MirrorKeeper;
@@ -18,15 +19,6 @@ use crate::tree::job::{Job, key_bytes};
 use crate::tree::policy::Placement;
 use crate::tree::{DenseMirrors, JobContext, JobOutput, KvsetNo, LeafNo, TreeState, compact};
 use crate::{ErrorKind, Result};
-
-/// A leaf gets mirrors when reads of slow classes reach this fraction (1/n) of its bytes there.
-const MIN_READ_DIVISOR: u64 = 32;
-
-/// There has to be space for this fraction (1/n) of those bytes.
-const MIN_SPACE_DIVISOR: u64 = 4;
-
-/// At most this fraction (1/n) of the fastest class is evicted for them.
-const MAX_EVICTED_DIVISOR: u64 = 16;
 
 /// Reads of a leaf, its bytes, and the free space for copies of it.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +35,8 @@ impl Reads {
         let Reads { read, bytes, room_bytes, .. } = *self;
         bytes > 0
             && read > 0
-            && read >= bytes / MIN_READ_DIVISOR
-            && room_bytes >= (bytes / MIN_SPACE_DIVISOR).max(1)
+            && read >= bytes / REMIRRORING.min_read_divisor
+            && room_bytes >= (bytes / REMIRRORING.min_space_divisor).max(1)
     }
 
     fn share(&self) -> f64 {
@@ -121,11 +113,11 @@ impl MirrorKeeper {
         // With as much space as it takes.
         let with_way = reads.into_iter().map(|reads| {
             let keys = keys_beside(&mirrors, tree, reads.leaf, &placement);
-            (keys, Reads { room_bytes: (reads.bytes / MIN_SPACE_DIVISOR).max(1), ..reads })
+            (keys, Reads { room_bytes: (reads.bytes / REMIRRORING.min_space_divisor).max(1), ..reads })
         });
         let due = with_way.filter(|(_, reads)| reads.are_due() && is_worth(reads));
         if let Some(way) = due.map(|(keys, reads)| keys + reads.room_bytes).max() {
-            self.ask_for_way(way.min(self.space.fast_room() / MAX_EVICTED_DIVISOR));
+            self.ask_for_way(way.min(self.space.fast_room() / REMIRRORING.max_evicted_divisor));
         }
         None
     }

@@ -1,8 +1,8 @@
 //! Room on the fastest class for mirrors and copies.
 
+use crate::tuning::mirrors::ROOMS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crate::database::mirrors::keeper::{Copying, MirrorKeeper};
 use crate::database::shared::Writing;
@@ -11,24 +11,6 @@ use crate::database::state::store_state::StoreState;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 use crate::tree::{DenseMirrors, KvsetNo, TreeState};
-
-/// Log segments for which space is left free of mirrors: as many as the log needs before it prepares one.
-const FREE_LOG_SEGMENTS: u64 = 2;
-
-/// Further log segments for which space is left free of copies, so that they are not evicted at once.
-const FREE_LOG_SEGMENTS_FOR_COPIES: u64 = 2;
-
-/// The fraction (1/n) of a memtable that is written between two checks.
-const FREE_MEMTABLE_DIVISOR: u64 = 4;
-
-/// A log segment with a smaller live fraction is sparse: its live values are copied when it is spilled.
-const SPARSE_LIVE_FRACTION: f64 = 0.8;
-
-/// Fewer chunks of live values are not copied.
-const MIN_COPIED_CHUNKS: u64 = 2;
-
-/// Least time between two requests for evictable mirrors if the first found none.
-const MIN_EVICTION_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Free space of a class that others need, too.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +59,8 @@ impl MirrorKeeper {
     fn rooms(&self) -> Vec<Room> {
         let (volume, settings) = (self.shared.objects.volume(), self.shared.settings());
         let segment_bytes = log_segment_bytes(volume, &settings);
-        let spared = FREE_LOG_SEGMENTS * segment_bytes + settings.table_bytes() / FREE_MEMTABLE_DIVISOR;
+        let spared =
+            ROOMS.free_log_segments * segment_bytes + settings.table_bytes() / ROOMS.free_memtable_divisor;
         let fastest = self.shared.classes.fastest();
         let class = volume.classes().into_iter().find(|class| fastest.as_ref() == Some(&class.name));
         let of_class = class.map(|class| Room {
@@ -107,7 +90,7 @@ impl MirrorKeeper {
     pub(crate) fn ask_for_way(&self, bytes: u64) {
         let now = self.shared.environment.now();
         let mut asked = self.asked_for_way.lock();
-        if asked.is_none_or(|asked| now.saturating_sub(asked) >= MIN_EVICTION_INTERVAL) {
+        if asked.is_none_or(|asked| now.saturating_sub(asked) >= ROOMS.min_eviction_interval) {
             *asked = Some(now);
             self.making_way.store(bytes, Ordering::Relaxed);
             self.shared.background.work.notify();
@@ -117,7 +100,7 @@ impl MirrorKeeper {
     /// Bytes of mirrors that have to go so that copies find space for `way` bytes.
     pub(crate) fn missing_for_copies(&self, way: u64) -> u64 {
         let segment_bytes = log_segment_bytes(self.shared.objects.volume(), &self.shared.settings());
-        let wanted = FREE_LOG_SEGMENTS_FOR_COPIES * segment_bytes + way;
+        let wanted = ROOMS.free_log_segments_for_copies * segment_bytes + way;
         self.rooms().iter().map(|room| (room.spared + wanted).saturating_sub(room.free)).max().unwrap_or(0)
     }
 
@@ -127,7 +110,7 @@ impl MirrorKeeper {
         let segment_bytes = log_segment_bytes(self.shared.objects.volume(), &self.shared.settings());
         let rooms = self.rooms().into_iter();
         rooms
-            .map(|room| room.for_copies(FREE_LOG_SEGMENTS_FOR_COPIES * segment_bytes + copying))
+            .map(|room| room.for_copies(ROOMS.free_log_segments_for_copies * segment_bytes + copying))
             .min()
             .unwrap_or(0)
     }
@@ -182,7 +165,7 @@ impl MirrorKeeper {
                 .find(ObjectKind::Segment, *segment)
                 .map_or(0, |object| object.size_bytes());
             let in_use = in_use.get(segment).copied().unwrap_or_default();
-            !unfinished.contains(segment) && (in_use as f64) < size as f64 * SPARSE_LIVE_FRACTION
+            !unfinished.contains(segment) && (in_use as f64) < size as f64 * ROOMS.sparse_live_fraction
         };
         let spilled = tree.root.iter().filter(|kvset| spilled.contains(&kvset.no()));
         let mut moved: BTreeMap<SegmentNo, u64> = BTreeMap::new();
@@ -190,8 +173,8 @@ impl MirrorKeeper {
             *moved.entry(references.segment).or_default() += references.stored_bytes;
         }
         moved.retain(|segment, _| !tree.segments.contains_key(segment) && is_sparse(segment));
-        let is_worth_it =
-            moved.values().sum::<u64>() >= MIN_COPIED_CHUNKS * self.shared.objects.volume().chunk_bytes();
+        let is_worth_it = moved.values().sum::<u64>()
+            >= ROOMS.min_copied_chunks * self.shared.objects.volume().chunk_bytes();
         is_worth_it.then(|| DenseMirrors {
             class,
             sparse: moved.into_keys().collect(),
@@ -204,7 +187,7 @@ impl MirrorKeeper {
     pub(crate) fn more_mirrors(&self, copying: u64) -> Option<DenseMirrors> {
         let class = self.shared.classes.fastest()?;
         let room_bytes = self.copies_room(copying);
-        let is_worth_it = room_bytes >= MIN_COPIED_CHUNKS * self.shared.objects.volume().chunk_bytes();
+        let is_worth_it = room_bytes >= ROOMS.min_copied_chunks * self.shared.objects.volume().chunk_bytes();
         is_worth_it.then(|| DenseMirrors { class, room_bytes, ..DenseMirrors::default() })
     }
 }

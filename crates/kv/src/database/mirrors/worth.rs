@@ -1,11 +1,6 @@
 //! Which mirrors are worth their space, by what is read of them.
 
-/// A mirror is evictable for copies if its reads per byte are below this fraction of those of leaves on slow classes:
-/// most of its values are garbage or are not read.
-const EVICTABLE_READ_DENSITY: f64 = 0.75;
-
-/// Significance threshold, in standard deviations of a Poisson count of reads.
-const SIGNIFICANCE_SIGMAS: f64 = 4.0;
+use crate::tuning::mirrors::EVICTION;
 
 /// In which order mirrors, newest first, go: indices of those that have `(reads, bytes)`. Reads are `None` if not
 /// enough was seen to tell.
@@ -23,7 +18,8 @@ pub(crate) fn by_worth(mirrors: &[(Option<u64>, u64)]) -> Vec<usize> {
 /// Returns true if `reads` of a mirror are significantly fewer than the `expected` reads of as many live bytes.
 pub(crate) fn is_little(reads: u64, expected: f64) -> bool {
     let reads = reads as f64;
-    reads <= EVICTABLE_READ_DENSITY * expected && reads + SIGNIFICANCE_SIGMAS * expected.sqrt() <= expected
+    reads <= EVICTION.evictable_read_density * expected
+        && reads + EVICTION.significance_sigmas * expected.sqrt() <= expected
 }
 
 /// Returns how many times reads are halved at the end of a round, so that skipped rounds do not leave more.

@@ -10,9 +10,10 @@
 //! size of a class.
 //!
 //! When the limit is lowered, memtables are flushed, mirrors go, spills are due, and what leaves have there goes to the
-//! next class ([`crate::database::maintenance::relocation`]), until the database is within it. When the volume's classes
-//! change, whoever changes them, all of that is looked at anew.
+//! next class ([`crate::database::maintenance::relocation`]), until the database is within it. When the volume's
+//! classes change, whoever changes them, all of that is looked at anew.
 
+use crate::tuning::space::SIZES;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,12 +21,6 @@ use crate::database::shared::Writing;
 use crate::database::space::account::SpaceManager;
 use crate::database::space::size_limits::log_segment_bytes;
 use crate::database::space::watch::Watch;
-
-/// Bytes on the fastest class are not counted again for this many times the duration of a count.
-const COUNT_PAUSE_FACTOR: u32 = 10;
-
-/// Objects that may still grow on the fastest class while its bytes are counted.
-const GROWING_OBJECTS: u64 = 2;
 
 impl SpaceManager {
     /// Looks whether the fastest class is as full as it may get, or nearly.
@@ -59,7 +54,7 @@ impl SpaceManager {
     fn still_fit(&self, limit: u64, needed: u64) -> u64 {
         let log_segment = log_segment_bytes(self.shared.objects.volume(), &self.shared.settings());
         let largest = (2 * log_segment).min(limit / 8).max(1);
-        (limit.saturating_sub(needed) / largest).saturating_sub(GROWING_OBJECTS)
+        (limit.saturating_sub(needed) / largest).saturating_sub(SIZES.growing_objects)
     }
 
     /// Has objects made elsewhere as soon as the fastest class is as full as it may get: a job or a load goes on for
@@ -77,7 +72,7 @@ impl SpaceManager {
                 let (limit, needed) = space.look_at_limit()?;
                 still_fit.store(space.still_fit(limit, needed), Ordering::Relaxed);
                 let ended = space.shared.environment.now();
-                let next = ended + ended.saturating_sub(began) * COUNT_PAUSE_FACTOR;
+                let next = ended + ended.saturating_sub(began) * SIZES.count_pause_factor;
                 next_count_ns.store(next.as_nanos() as u64, Ordering::Relaxed);
             }
             space.shared.classes.instead_of(class)

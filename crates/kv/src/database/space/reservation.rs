@@ -10,6 +10,7 @@
 //! Who finds no chunk at all, a delete too, waits for what jobs give back: for the log's next segment, and for the
 //! table whose turn it is.
 
+use crate::tuning::space::RESERVATION;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -24,46 +25,13 @@ use crate::tree::Leaf;
 use crate::tree::job::key_bytes;
 use crate::{Error, ErrorKind, Result};
 
-/// Reserved log segments: one that is being filled, and one that is ready, at an opening.
-const RESERVED_LOG_SEGMENTS: u64 = 2;
-
-/// Reserved chunks beside those and a value segment: manifests, key files of memtables and of the root.
-pub(crate) const RESERVED_CHUNKS: u64 = 8;
-
-/// The reserve is at most this fraction (1/n) of the volume, but for the chunks that a database needs in any case.
-const MAX_RESERVE_DIVISOR: u64 = 4;
-
-/// Chunks that a database needs in any case.
-const MIN_DATABASE_CHUNKS: u64 = 16;
-
-/// Least reserved chunks, even in the smallest volumes: what an opening that deletes one key takes, a manifest, a log
-/// segment and a key file. At most a quarter, so that two or three chunks remain usable.
-const MIN_RESERVED_CHUNKS: u64 = 3;
-
-/// The fastest class has space for at least this many memtables, unless they are of the least size.
-const MIN_MEMTABLES_PER_CLASS: u64 = 16;
-
-/// Least size of a memtable that is bounded by its class.
-const MIN_MEMTABLE_BYTES: u64 = 1 << 20;
-
-/// Longest wait of a write for space while jobs run, which free more than they take.
-const MAX_SPACE_WAIT: Duration = Duration::from_secs(10);
-
-/// Wait of a write for space in any case.
-pub(crate) const SPACE_WAIT: Duration = Duration::from_secs(1);
-
-/// Interval at which a waiting write checks for space.
-pub(crate) const SPACE_POLL_INTERVAL: Duration = Duration::from_millis(5);
-
-/// Interval at which waiting writes make deletions of objects durable, which frees their space.
-const DELETION_SYNC_INTERVAL: Duration = Duration::from_millis(200);
-
 impl SpaceManager {
     /// Returns whether it is time to make deletions durable.
     fn is_to_sync(&self) -> bool {
         let now = self.shared.environment.now();
         let mut synced = self.synced_for_room.lock();
-        let is_due = synced.is_none_or(|synced| now.saturating_sub(synced) >= DELETION_SYNC_INTERVAL);
+        let is_due =
+            synced.is_none_or(|synced| now.saturating_sub(synced) >= RESERVATION.deletion_sync_interval);
         if is_due {
             *synced = Some(now);
         }
@@ -83,14 +51,14 @@ impl SpaceManager {
         let waited = self.shared.environment.now().saturating_sub(began);
         let works = |store: &Arc<StoreState>| Some(store.no) != mine && store.has_job.load(Ordering::Acquire);
         let is_worked = self.shared.stores.read().iter().any(works);
-        if waited >= MAX_SPACE_WAIT
-            || (waited >= SPACE_WAIT && !is_worked)
+        if waited >= RESERVATION.max_space_wait
+            || (waited >= RESERVATION.space_wait && !is_worked)
             || self.shared.background.is_stopping()
         {
             return Ok(false);
         }
         self.shared.background.work.notify();
-        self.shared.environment.sleep(SPACE_POLL_INTERVAL).await;
+        self.shared.environment.sleep(RESERVATION.space_poll_interval).await;
         Ok(true)
     }
 
@@ -121,18 +89,23 @@ impl SpaceManager {
         self.largest_need.store(largest, Ordering::Relaxed);
         let settings = self.shared.settings();
         let log_segment = log_segment_bytes(volume, &settings);
-        let bytes = RESERVED_LOG_SEGMENTS * log_segment + RESERVED_CHUNKS * volume.chunk_bytes() + largest;
+        let bytes = RESERVATION.reserved_log_segments * log_segment
+            + RESERVATION.reserved_chunks * volume.chunk_bytes()
+            + largest;
         let rooms = room_by_class(volume, &settings);
         let all: u64 = rooms.iter().sum();
         let fewest =
-            MIN_RESERVED_CHUNKS.min(all / volume.chunk_bytes() / MAX_RESERVE_DIVISOR) * volume.chunk_bytes();
-        let most =
-            fewest.max(all.saturating_sub(MIN_DATABASE_CHUNKS * volume.chunk_bytes()) / MAX_RESERVE_DIVISOR);
+            RESERVATION.min_reserved_chunks.min(all / volume.chunk_bytes() / RESERVATION.max_reserve_divisor)
+                * volume.chunk_bytes();
+        let most = fewest.max(
+            all.saturating_sub(RESERVATION.min_database_chunks * volume.chunk_bytes())
+                / RESERVATION.max_reserve_divisor,
+        );
         // Its segments are small ones by then.
-        let for_log = RESERVED_CHUNKS / 2 * volume.chunk_bytes();
+        let for_log = RESERVATION.reserved_chunks / 2 * volume.chunk_bytes();
         self.shared.objects.keep_free(bytes.min(most), for_log.min(most), tables_of(&stores));
         let fastest = rooms.first().copied().unwrap_or(u64::MAX);
-        let of_class = (fastest / MIN_MEMTABLES_PER_CLASS).max(MIN_MEMTABLE_BYTES);
+        let of_class = (fastest / RESERVATION.min_memtables_per_class).max(RESERVATION.min_memtable_bytes);
         self.table_bytes.store(settings.table_bytes().min(of_class), Ordering::Relaxed);
     }
 
@@ -158,7 +131,7 @@ impl SpaceManager {
     /// `NoSpace`.
     pub(crate) async fn admit_puts(&self, payload: &Payload) -> Result<()> {
         // A larger batch needs a log segment of its own, whatever was free before.
-        let least = RESERVED_CHUNKS / 2 * self.shared.objects.volume().chunk_bytes();
+        let least = RESERVATION.reserved_chunks / 2 * self.shared.objects.volume().chunk_bytes();
         let large = Some(payload.frame_len() as u64).filter(|bytes| *bytes > least).unwrap_or_default();
         let is_too_large = || {
             let (free, kept) = self.shared.objects.look_at_room();

@@ -1,6 +1,7 @@
 //! How large segments and leaves are: as set, but no more than a part of their class. What is left of one has to be
 //! rewritten before its space is free, and a volume that is nearly full has little space for that.
 
+use crate::tuning::space::SIZES;
 use std::sync::Arc;
 
 use tanada_volume::Volume;
@@ -11,21 +12,6 @@ use crate::settings::DatabaseSettings;
 use crate::tree::Kvset;
 use crate::tree::job::{data_bytes, key_bytes};
 use crate::tree::policy::Placement;
-
-/// A class has space for at least this many value segments.
-const MIN_SEGMENTS_PER_CLASS: u64 = 32;
-
-/// A class has space for the keys of at least this many leaves, unless leaves are of the least size.
-const MIN_LEAVES_PER_CLASS: u64 = 16;
-
-/// Least size of a leaf that is bounded by its class.
-const MIN_CHUNKS_PER_LEAF: u64 = 4;
-
-/// A segment of fewer chunks is small.
-const SMALL_SEGMENT_CHUNKS: u64 = 4;
-
-/// The fastest class has space for at least this many log segments.
-const MIN_LOG_SEGMENTS_PER_CLASS: u64 = 32;
 
 /// Sizes of what a store has.
 #[derive(Debug, Clone, Copy)]
@@ -53,17 +39,18 @@ impl SpaceManager {
         let is_limited = values.is_some() && values == self.shared.classes.fastest().as_ref();
         let settings = store.settings();
         let limit = self.shared.settings().fast_class_bytes.filter(|_| is_limited).unwrap_or(u64::MAX);
-        let of_class = bytes_of(values) / MIN_SEGMENTS_PER_CLASS;
+        let of_class = bytes_of(values) / SIZES.min_segments_per_class;
         let segment_bytes = settings.value_segment_bytes.min(limit / 8).min(of_class).max(chunk_bytes);
         let tree = store.view.read().tree.clone();
         let sum = |of: fn(&Arc<Kvset>) -> u64| tree.kvsets().map(of).sum::<u64>();
         let (keys, all) = (sum(key_bytes).max(1), sum(data_bytes));
-        let most_keys = bytes_of(placement.map(|placement| &placement.leaf_keys)) / MIN_LEAVES_PER_CLASS;
+        let most_keys =
+            bytes_of(placement.map(|placement| &placement.leaf_keys)) / SIZES.min_leaves_per_class;
         let leaf_bytes = (most_keys as f64 / keys as f64 * all.max(keys) as f64) as u64;
         Shares {
             segment_bytes,
-            small_segment_bytes: (SMALL_SEGMENT_CHUNKS * chunk_bytes).min(segment_bytes / 2),
-            leaf_bytes: settings.leaf_bytes.min(leaf_bytes.max(MIN_CHUNKS_PER_LEAF * chunk_bytes)),
+            small_segment_bytes: (SIZES.small_segment_chunks * chunk_bytes).min(segment_bytes / 2),
+            leaf_bytes: settings.leaf_bytes.min(leaf_bytes.max(SIZES.min_chunks_per_leaf * chunk_bytes)),
         }
     }
 }
@@ -88,6 +75,6 @@ pub(crate) fn room_by_class(volume: &Volume, settings: &DatabaseSettings) -> Vec
 pub(crate) fn log_segment_bytes(volume: &Volume, settings: &DatabaseSettings) -> u64 {
     let rooms = room_by_class(volume, settings);
     let Some(fastest) = rooms.first() else { return settings.log_segment_bytes };
-    let share = fastest / MIN_LOG_SEGMENTS_PER_CLASS;
+    let share = fastest / SIZES.min_log_segments_per_class;
     settings.log_segment_bytes.min(share.max(settings.group_bytes()).max(1 << 20))
 }

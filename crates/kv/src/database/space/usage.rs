@@ -1,5 +1,6 @@
 //! What a database takes up: bytes on each class, segments that are needed, and how urgent it is to free some.
 
+use crate::tuning::writes::STALLS;
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,16 +11,11 @@ use crate::database::stats::statistics::ClassStatistics;
 use crate::entry::SegmentNo;
 use crate::objects::ObjectKind;
 
-/// Longest delay of a write for space on the fastest class.
-const MAX_DELAY_FOR_FAST_CLASS: Duration = Duration::from_micros(250);
-
-/// Fraction of the fastest class in use from which on writes are delayed.
-const DELAY_FROM_FRACTION: f64 = 0.875;
-
 /// Returns the delay of writes at this used share of the fastest class, the next need of the log included.
 fn slowed_for_room(share: f64) -> Duration {
-    MAX_DELAY_FOR_FAST_CLASS
-        .mul_f64(((share - DELAY_FROM_FRACTION) / (1.0 - DELAY_FROM_FRACTION)).clamp(0.0, 1.0))
+    STALLS
+        .max_delay_for_fast_class
+        .mul_f64(((share - STALLS.delay_from_fraction) / (1.0 - STALLS.delay_from_fraction)).clamp(0.0, 1.0))
 }
 
 impl SpaceManager {
@@ -154,7 +150,7 @@ impl SpaceManager {
     /// To be called when something came to the fastest class or left it, and `share` of what the database may have
     /// there is in use.
     pub(crate) fn update_room(&self, share: f64) {
-        let lags = share > DELAY_FROM_FRACTION && self.spills_lag();
+        let lags = share > STALLS.delay_from_fraction && self.spills_lag();
         let time = if lags { slowed_for_room(share) } else { Duration::ZERO };
         self.slowed_us.store(time.as_micros() as u32, Ordering::Relaxed);
         self.shared.hurry.room.store(lags, Ordering::Relaxed);
@@ -202,10 +198,13 @@ mod tests {
     #[test]
     fn writes_are_slowed_gradually_and_no_more_than_so_much() {
         assert_eq!(slowed_for_room(0.0), Duration::ZERO);
-        assert_eq!(slowed_for_room(DELAY_FROM_FRACTION), Duration::ZERO);
-        let half = slowed_for_room((1.0 + DELAY_FROM_FRACTION) / 2.0);
-        assert!(half > MAX_DELAY_FOR_FAST_CLASS / 3 && half < MAX_DELAY_FOR_FAST_CLASS * 2 / 3, "{half:?}");
-        assert_eq!(slowed_for_room(1.0), MAX_DELAY_FOR_FAST_CLASS);
-        assert_eq!(slowed_for_room(7.0), MAX_DELAY_FOR_FAST_CLASS);
+        assert_eq!(slowed_for_room(STALLS.delay_from_fraction), Duration::ZERO);
+        let half = slowed_for_room((1.0 + STALLS.delay_from_fraction) / 2.0);
+        assert!(
+            half > STALLS.max_delay_for_fast_class / 3 && half < STALLS.max_delay_for_fast_class * 2 / 3,
+            "{half:?}"
+        );
+        assert_eq!(slowed_for_room(1.0), STALLS.max_delay_for_fast_class);
+        assert_eq!(slowed_for_room(7.0), STALLS.max_delay_for_fast_class);
     }
 }

@@ -1,5 +1,6 @@
 //! What a store's compactions have shown about obsolete versions, and when tombstone compactions are due.
 
+use crate::tuning::maintenance::TOMBSTONES;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,9 +9,6 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::tree::{JobOutput, Kvset, KvsetKind, KvsetNo, LeafNo, Overwritten, TreeState};
-
-/// Weight of the newest merge in the moving average of overwritten versions.
-const OVERWRITTEN_SMOOTHING: f64 = 0.5;
 
 /// State of the tombstone and TTL compactions of a store.
 #[derive(Debug, Default)]
@@ -85,7 +83,7 @@ impl Cleaning {
     pub(crate) fn note_share(&self, share: f64) {
         let mut overwritten = self.overwritten.lock();
         let known = overwritten.unwrap_or(share);
-        *overwritten = Some(known + (share - known) * OVERWRITTEN_SMOOTHING);
+        *overwritten = Some(known + (share - known) * TOMBSTONES.overwritten_smoothing);
     }
 
     /// To be called when kvsets were written while snapshots were held.

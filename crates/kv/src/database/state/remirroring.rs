@@ -1,17 +1,12 @@
 //! Reads of values without mirrors, by leaf.
 
+use crate::tuning::mirrors::REMIRRORING;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::tree::{KvsetNo, LeafNo, TreeState};
-
-/// A re-mirroring had no effect if a larger fraction of the bytes found no space.
-const MAX_LEFT_FRACTION: f64 = 0.75;
-
-/// Bytes read between two checks for leaves to re-mirror.
-const READ_BYTES_PER_CHECK: u64 = 1 << 20;
 
 /// Reads of values without mirrors, by leaf, and leaves that get none.
 #[derive(Debug, Default)]
@@ -44,7 +39,7 @@ impl Remirroring {
         *read.by_leaf.entry(leaf).or_default() += u64::from(bytes);
         let before = read.all;
         read.all += u64::from(bytes);
-        before / READ_BYTES_PER_CHECK != read.all / READ_BYTES_PER_CHECK
+        before / REMIRRORING.read_bytes_per_check != read.all / REMIRRORING.read_bytes_per_check
     }
 
     /// Bytes that were read of each leaf that there is still.
@@ -73,7 +68,7 @@ impl Remirroring {
     pub(crate) fn keep_part(&self, leaf: LeafNo, part: f64, leaf_bytes: u64) {
         let mut read = self.read.lock();
         match read.by_leaf.get_mut(&leaf) {
-            Some(bytes) if (f64::MIN_POSITIVE..=MAX_LEFT_FRACTION).contains(&part) => {
+            Some(bytes) if (f64::MIN_POSITIVE..=REMIRRORING.max_left_fraction).contains(&part) => {
                 *bytes = ((*bytes).min(leaf_bytes) as f64 * part) as u64;
             }
             _ => drop(read.by_leaf.remove(&leaf)),

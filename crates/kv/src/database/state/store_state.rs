@@ -1,5 +1,6 @@
 //! What all parts of an open database know of a store: its memtables, its tree, and what was noted about its use.
 
+use crate::tuning::space::MEMORY;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -39,12 +40,9 @@ pub(crate) struct View {
     pub(crate) known_since: SequenceNo,
 }
 
-/// Most keys whose reads are counted.
-const MAX_HOT_KEYS: usize = 1 << 16;
-
 /// Creates the read counters of a store with these settings.
 fn hot_keys(settings: &StoreSettings) -> usize {
-    if settings.promoted_bytes_per_second > 0 { MAX_HOT_KEYS } else { 0 }
+    if settings.promoted_bytes_per_second > 0 { MEMORY.max_hot_keys } else { 0 }
 }
 
 /// State that all handles of a store share.

@@ -1,12 +1,9 @@
 //! The activity of a database: since its opening, and over its life.
 
-use std::time::Duration;
+use crate::tuning::writes::BACKGROUND;
 
 use crate::database::shared::Shared;
 use crate::database::stats::activity::Activity;
-
-/// Least time between two records of the activity in the manifest.
-const MIN_NOTE_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Shared {
     /// Since the opening.
@@ -49,7 +46,7 @@ impl Shared {
     pub(crate) fn lifetime_if_due(&self) -> Option<Activity> {
         let now = self.environment.now();
         let mut noted = self.activity_noted.lock();
-        let is_due = noted.is_none_or(|noted| now.saturating_sub(noted) >= MIN_NOTE_INTERVAL);
+        let is_due = noted.is_none_or(|noted| now.saturating_sub(noted) >= BACKGROUND.min_note_interval);
         is_due.then(|| {
             *noted = Some(now);
             self.lifetime()

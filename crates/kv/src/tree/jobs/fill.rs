@@ -1,12 +1,13 @@
 //! Fills a leaf with what a merge has for it.
 
+use crate::tuning::tree::JOBS;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::Overwritten;
 use super::output::Outputs;
 use super::sink::Ending;
-use super::{Overwritten, VERSIONS_PER_SLICE};
 use crate::Result;
 use crate::entry::{Content, Version};
 use crate::keyfile::{KeyCursor, KeyHash};
@@ -30,15 +31,6 @@ pub(super) struct Target<'a> {
     pub(super) below: &'a [Arc<Kvset>],
 }
 
-/// The fraction (1/n) of keys that is looked up below to estimate overwrites.
-const SAMPLE_DIVISOR: usize = 64;
-
-/// Most filter parts that a job loads for that.
-const MAX_FILTER_LOADS: usize = 128;
-
-/// With fewer filter bits a key, more than a tenth of the hits are false, and nothing is estimated.
-const MIN_FILTER_BITS: u32 = 5;
-
 fn value_bytes(version: &Version) -> u64 {
     match &version.content {
         Content::Deleted => 0,
@@ -56,7 +48,7 @@ impl<'a> Sampling<'a> {
     /// None where filters say too little, or nothing.
     fn of(below: &'a [Arc<Kvset>], bits_per_key: u32) -> Option<Sampling<'a>> {
         let originals = || below.iter().filter(|kvset| !kvset.is_copy());
-        let tells = bits_per_key >= MIN_FILTER_BITS && originals().all(|kvset| kvset.has_filter());
+        let tells = bits_per_key >= JOBS.min_filter_bits && originals().all(|kvset| kvset.has_filter());
         (tells && originals().next().is_some()).then_some(Sampling { below })
     }
 
@@ -67,7 +59,7 @@ impl<'a> Sampling<'a> {
         let originals = || self.below.iter().filter(|kvset| !kvset.is_copy());
         let unknown = originals().filter(|kvset| kvset.may_contain_at_once(key, hash).is_none()).count();
         // Keys of which more is known than of others would say too much.
-        if overwritten.loads + unknown > MAX_FILTER_LOADS {
+        if overwritten.loads + unknown > JOBS.max_filter_loads {
             return;
         }
         overwritten.loads += unknown;
@@ -103,7 +95,7 @@ pub(super) async fn fill(
     while groups.peek().is_some_and(|key| end.is_none_or(|end| key < &**end)) {
         groups.next(retention).await?;
         keys += 1;
-        if keys.is_multiple_of(VERSIONS_PER_SLICE) {
+        if keys.is_multiple_of(JOBS.versions_per_slice) {
             yield_now().await;
         }
         let (key, versions) = groups.group();
@@ -127,7 +119,7 @@ pub(super) async fn fill(
         let is_hot = groups.is_hot();
         let (key, versions) = groups.group();
         if let Some(sampling) = &sampling
-            && keys % SAMPLE_DIVISOR == 1
+            && keys % JOBS.sample_divisor == 1
         {
             sampling.look(key, &mut outputs.output().overwritten).await;
         }

@@ -3,12 +3,16 @@
 //! Keys alone are rewritten; values stay in the log. What a newer one of the kvsets hides is left out, so it is
 //! never spilled.
 
+use crate::tuning::tree::JOBS;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::JobContext;
+use super::JobOutput;
+use super::groups;
 use super::output::Outputs;
+use super::select;
 use super::sink::Ending;
-use super::{JobContext, JobOutput, VERSIONS_PER_SLICE, groups, select};
 use crate::Result;
 use crate::merge::Retention;
 use crate::notify::yield_now;
@@ -39,7 +43,7 @@ async fn write(context: &JobContext, inputs: &[Arc<Kvset>], outputs: &mut Output
     while groups.peek().is_some() {
         groups.next(&retention).await?;
         keys += 1;
-        if keys.is_multiple_of(VERSIONS_PER_SLICE) {
+        if keys.is_multiple_of(JOBS.versions_per_slice) {
             yield_now().await;
         }
         let (key, versions) = groups.group();

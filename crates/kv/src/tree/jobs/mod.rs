@@ -28,6 +28,7 @@ pub(crate) use merge::merge;
 pub(crate) use moves::{bytes_of_a_round, values_of_a_round};
 pub(crate) use spill::{move_down, spill};
 
+use crate::tuning::tree::JOBS;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -121,21 +122,9 @@ impl Overwritten {
 
     /// The share of them; `None` if too few were seen.
     pub(crate) fn share(&self) -> Option<f64> {
-        (self.keys >= MIN_SAMPLES).then(|| self.had as f64 / self.keys as f64)
+        (self.keys >= JOBS.min_samples).then(|| self.had as f64 / self.keys as f64)
     }
 }
-
-/// Fewer samples give no estimate.
-const MIN_SAMPLES: u64 = 64;
-
-/// Versions after which other tasks of the thread have their turn: the log's above all. They take half a millisecond;
-/// with a hundred tasks that read and write the others' turn takes ten times as long.
-const VERSIONS_PER_SLICE: usize = 1024;
-
-/// Most bytes of a key file that one I/O reads.
-const MAX_READ_AHEAD_BYTES: u64 = 512 << 10;
-/// Least bytes of a key file that one I/O reads.
-const MIN_READ_AHEAD_BYTES: u64 = 32 << 10;
 
 /// The merge of `kvsets`, newest first, from `start` on.
 async fn groups(
@@ -146,7 +135,7 @@ async fn groups(
     let tombstones = tombstones_of(kvsets);
     // All together a third of what a batch takes, or the least each. Buffers are powers of two.
     let ahead = context.batch_bytes / 3 / kvsets.len().max(1) as u64;
-    let ahead = 1 << ahead.clamp(MIN_READ_AHEAD_BYTES, MAX_READ_AHEAD_BYTES).ilog2();
+    let ahead = 1 << ahead.clamp(JOBS.min_read_ahead_bytes, JOBS.max_read_ahead_bytes).ilog2();
     let ahead = Access::Ahead(ahead);
     let cursors = kvsets.iter().map(|kvset| kvset.cursor(ahead));
     let groups = Groups::new(cursors.collect(), tombstones, start).await?;

@@ -13,13 +13,14 @@
 //!    runs, and what lies side by side is read together.
 //! 4. What writes the keys asks for the new places, in the same order.
 
+use crate::tuning::tree::JOBS;
 use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use super::JobContext;
 use super::sink::{Moved, Sink};
-use super::{JobContext, VERSIONS_PER_SLICE};
 use crate::entry::{Content, Pointer, SegmentNo};
 use crate::keyfile::KeyCursor;
 use crate::merge::{Groups, Retention};
@@ -27,22 +28,10 @@ use crate::notify::{Notify, yield_now};
 use crate::value::{Damaged, Reading, Room, Segment, largest_read, read_each};
 use crate::{Error, Result};
 
-/// Most parts of a round: each has a stream that holds memory.
-const MAX_PARTS: u64 = 8;
-
 /// Bytes that say of a value where it lies, in which order that is read, to which part it goes, and its new place and
 /// mirror. In all no more than half of the memory of a batch.
 const PLACE_BYTES: u64 =
     (size_of::<Pointer>() + size_of::<usize>() + size_of::<u16>() + size_of::<Option<Moved>>()) as u64;
-
-/// Bytes that a waiting value takes in memory beside its own.
-const WAITING_OVERHEAD_BYTES: u64 = 64;
-
-/// The fraction (1/n) of the memory of values that may be in flight from the log.
-const IN_FLIGHT_DIVISOR: u64 = 8;
-
-/// Bytes of values that are written before the task yields.
-const BYTES_PER_SLICE: u64 = 1 << 20;
 
 /// Returns how many values a round moves with this batch memory.
 pub(crate) fn values_of_a_round(batch_bytes: u64) -> u64 {
@@ -51,7 +40,7 @@ pub(crate) fn values_of_a_round(batch_bytes: u64) -> u64 {
 
 /// Returns how many bytes a round moves into segments of this size.
 pub(crate) fn bytes_of_a_round(segment_bytes: u64) -> u64 {
-    MAX_PARTS.saturating_mul(segment_bytes)
+    JOBS.max_parts.saturating_mul(segment_bytes)
 }
 
 /// Values to be moved in one go.
@@ -89,7 +78,7 @@ impl Round {
             let bytes = u64::from(pointer.stored_len);
             let (left, last) = (&mut left[usize::from(*part)], &mut last[usize::from(*part)]);
             // The overflow of a full part goes to a further segment of it.
-            if bytes > *left && *left < part_bytes && u64::from(*last) < 4 * MAX_PARTS {
+            if bytes > *left && *left < part_bytes && u64::from(*last) < 4 * JOBS.max_parts {
                 *last += 2;
                 *left = part_bytes;
             }
@@ -115,10 +104,10 @@ impl Memory {
     fn of(round: &Round, batch_bytes: u64) -> Memory {
         let values = round.pointers.len() as u64;
         let memory = batch_bytes.saturating_sub(values * PLACE_BYTES);
-        let on_their_way = memory / IN_FLIGHT_DIVISOR;
+        let on_their_way = memory / JOBS.in_flight_divisor;
         let of_one_read = round.most_bytes.max(largest_read(on_their_way));
         let all_bytes = round.all_bytes();
-        let share = all_bytes as f64 / (all_bytes + values * WAITING_OVERHEAD_BYTES).max(1) as f64;
+        let share = all_bytes as f64 / (all_bytes + values * JOBS.waiting_overhead_bytes).max(1) as f64;
         let room_bytes = ((memory as f64 * share) as u64).max(2 * of_one_read);
         let most_waiting = (room_bytes / 8 * 7).min(room_bytes - of_one_read);
         Memory { room_bytes, on_their_way, most_waiting }
@@ -216,7 +205,7 @@ impl<'a> Moves<'a> {
             && self.ahead.next(&self.retention).await?
         {
             keys += 1;
-            if keys.is_multiple_of(VERSIONS_PER_SLICE) {
+            if keys.is_multiple_of(JOBS.versions_per_slice) {
                 yield_now().await;
             }
             let is_hot = self.ahead.is_hot();
@@ -311,7 +300,7 @@ async fn write_parts(
                     let stored_len = u64::from(pointers[index].stored_len);
                     room.give(stored_len);
                     bytes += stored_len;
-                    if bytes >= BYTES_PER_SLICE {
+                    if bytes >= JOBS.bytes_per_slice {
                         bytes = 0;
                         yield_now().await;
                     }
@@ -371,6 +360,6 @@ mod tests {
     #[test]
     fn the_number_of_parts_of_a_round_is_bounded() {
         let mut large = round(&vec![(200, false); 1000]);
-        assert_eq!(large.divide(100, [100, 100]), [4 * MAX_PARTS as usize, 1]);
+        assert_eq!(large.divide(100, [100, 100]), [4 * JOBS.max_parts as usize, 1]);
     }
 }

@@ -14,6 +14,7 @@
 //! Values that leave the log with a spill are moved before 1. ([`moves`](super::moves)): their versions come to a batch
 //! with their new places, and are written at once.
 
+use crate::tuning::tree::JOBS;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -29,12 +30,6 @@ use crate::merge::Groups;
 use crate::tree::edit::KvsetKind;
 use crate::tree::kvset::Kvset;
 use crate::value::{Damaged, Room, Segment, read_stored};
-
-/// The fraction (1/n) of a batch that may be read before the batch before has been written.
-const READ_AHEAD_DIVISOR: u64 = 8;
-
-/// The fraction (1/n) of a batch's memory for versions whose values were moved before.
-const MOVED_VERSIONS_DIVISOR: u64 = 8;
 
 /// Collects what a job writes.
 pub(super) struct Outputs<'a> {
@@ -199,7 +194,7 @@ impl<'a> Outputs<'a> {
         self.sink.output.versions_kept += 1;
         // If few values of a leaf are moved, versions take most of the memory.
         let most_bytes = match self.moves {
-            Some(_) => self.context.batch_bytes / MOVED_VERSIONS_DIVISOR,
+            Some(_) => self.context.batch_bytes / JOBS.moved_versions_divisor,
             None => self.context.batch_bytes,
         };
         if self.batch.bytes + self.held_bytes >= most_bytes {
@@ -219,7 +214,7 @@ impl<'a> Outputs<'a> {
         let batch = std::mem::take(&mut self.batch);
         let read_bytes: u64 = batch.pointers.iter().map(|pointer| u64::from(pointer.stored_len)).sum();
         self.held_bytes = (batch.bytes - read_bytes).min(self.context.batch_bytes / 2);
-        let room = Room::of(self.context.batch_bytes / READ_AHEAD_DIVISOR);
+        let room = Room::of(self.context.batch_bytes / JOBS.read_ahead_divisor);
         let (before, kind, sink) = (self.read.take(), self.sink.kind, &mut self.sink);
         let write = async {
             let written = match before {

@@ -1,12 +1,14 @@
 //! Writes batches of a job: its key files and segments.
 
+use crate::tuning::tree::JOBS;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use futures::stream::{StreamExt, TryStreamExt};
 use tanada_volume::Object;
 
-use super::{JobContext, JobOutput, VERSIONS_PER_SLICE};
+use super::JobContext;
+use super::JobOutput;
 use crate::entry::{Content, FirstHome, Pointer, RangeTombstone, SegmentNo, Version};
 use crate::keyfile::KeyFileWriter;
 use crate::notify::yield_now;
@@ -16,9 +18,6 @@ use crate::tree::edit::{Change, KvsetKind, KvsetRecord, LeafNo, Place, Position,
 use crate::value::{HEADER_BYTES, Room, SegmentWriter};
 use crate::written::Purpose;
 use crate::{Error, ErrorKind, Result};
-
-/// Objects that are synced concurrently.
-const CONCURRENT_SYNCS: usize = 32;
 
 /// The target of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +81,8 @@ pub(super) struct Batch {
 impl Batch {
     /// The part that the next step goes to.
     pub(super) fn part(&mut self) -> &mut Part {
-        if self.parts.last().is_none_or(|part| part.steps.len() == VERSIONS_PER_SLICE) {
-            self.parts.push(Part { keys: Vec::new(), steps: Vec::with_capacity(VERSIONS_PER_SLICE) });
+        if self.parts.last().is_none_or(|part| part.steps.len() == JOBS.versions_per_slice) {
+            self.parts.push(Part { keys: Vec::new(), steps: Vec::with_capacity(JOBS.versions_per_slice) });
         }
         let last = self.parts.len() - 1;
         &mut self.parts[last]
@@ -432,7 +431,7 @@ impl<'a> Sink<'a> {
         // After a stop here it is in no manifest: orphans, deleted at the next opening; if the job is given up, drafts,
         // deleted soon.
         let syncs: Vec<_> = self.written.iter().map(|(_, object)| sync(object)).collect();
-        futures::stream::iter(syncs).buffer_unordered(CONCURRENT_SYNCS).try_collect::<()>().await?;
+        futures::stream::iter(syncs).buffer_unordered(JOBS.concurrent_syncs).try_collect::<()>().await?;
         self.output.made.extend(self.written.drain(..).map(|(lease, _)| lease));
         Ok(std::mem::take(&mut self.output))
     }
