@@ -11,7 +11,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parking_lot::Mutex;
 
 use super::Volume;
 use super::listeners::ClassListener;
