@@ -11,7 +11,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-
 use super::Volume;
 use super::listeners::ClassListener;
 use super::open::{new_class, prepare_class};
