@@ -394,6 +394,7 @@ impl Drop for Shrinking<'_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use futures::executor::block_on;
+    use parking_lot::Mutex;
     use tanada_io::{Device, DeviceOptions};
 
     use super::*;
