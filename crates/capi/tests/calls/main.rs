@@ -1,4 +1,5 @@
 //! Every call of `include/tanada_kv.h` through its symbol: what it does, and what it refuses.
+#![allow(clippy::unwrap_used)]
 
 mod batches;
 mod cursors;
