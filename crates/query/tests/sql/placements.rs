@@ -379,8 +379,8 @@ async fn a_recording_has_every_read_with_its_index_and_can_be_replayed() {
             .iter()
             .any(|access| trace.causes()[usize::from(access.cause.0) - 1] == "orders.PRIMARY")
     );
-    let options = tanada_placement::SimulationOptions::new("benefit", 0.5);
-    let outcome = tanada_placement::simulate(&trace, None, &options).unwrap();
+    let options = tanada_replay::SimulationOptions::new("benefit", 0.5);
+    let outcome = tanada_replay::simulate(&trace, None, &options).unwrap();
     assert_eq!(outcome.ios, trace.ios());
 }
 
