@@ -210,9 +210,10 @@ async fn learned_history_does_not_fade_without_reads() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn policies_that_cannot_place_chunks_are_refused() {
     let session = session(Method::Uring);
-    for (policy, part) in
-        [("lru", "use benefit, off, static, plan"), ("mru", "is no policy; use benefit, off, static, plan")]
-    {
+    for (policy, part) in [
+        ("lru", "use benefit, off, static, plan"),
+        ("mru", "is no policy for volumes (others are for tanada simulate)"),
+    ] {
         let error = session.set("tanada.placement", policy).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
         assert!(error.to_string().contains(part), "{error}");
