@@ -1,5 +1,6 @@
 //! Drawing a chart: the area, the series, and their names beside it.
 
+use plotters::chart::MeshStyle;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -20,6 +21,7 @@ const FONT: (&str, i32) = ("sans-serif", 13);
 const BARS: f64 = 0.8;
 
 type Drawn<T = ()> = Result<T, Box<dyn std::error::Error>>;
+type Mesh<'a, 'b> = MeshStyle<'a, 'b, RangedCoordf64, RangedCoordf64, SVGBackend<'a>>;
 type Area<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 
 pub fn draw(svg: &mut String, chart: &Chart) -> Drawn {
@@ -63,6 +65,19 @@ fn text<'a>() -> TextStyle<'a> {
     TextStyle::from(FONT).color(&INK)
 }
 
+/// The y axis, the grid, and the ink of both axes.
+fn draw_mesh(mesh: &mut Mesh<'_, '_>, chart: &Chart) -> Drawn {
+    mesh.y_label_formatter(&|y| label(*y))
+        .y_desc(chart.values.as_str())
+        .label_style(text())
+        .axis_desc_style(text())
+        .axis_style(INK)
+        .bold_line_style(GRID)
+        .light_line_style(TRANSPARENT)
+        .draw()?;
+    Ok(())
+}
+
 fn draw_lines(
     area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
     chart: &Chart,
@@ -71,18 +86,7 @@ fn draw_lines(
     let xs = || chart.series.iter().flat_map(|series| series.finite().map(|(x, _)| x));
     let (from, to) = (xs().fold(f64::MAX, f64::min).min(0.0), xs().fold(0.0, f64::max));
     let mut context = axes(area, from..if to > from { to } else { from + 1.0 }, most(chart))?;
-    context
-        .configure_mesh()
-        .x_desc(x)
-        .x_label_formatter(&|x| label(*x))
-        .y_label_formatter(&|y| label(*y))
-        .y_desc(chart.values.as_str())
-        .label_style(text())
-        .axis_desc_style(text())
-        .axis_style(INK)
-        .bold_line_style(GRID)
-        .light_line_style(TRANSPARENT)
-        .draw()?;
+    draw_mesh(context.configure_mesh().x_desc(x).x_label_formatter(&|x| label(*x)), chart)?;
     let mut names = Vec::new();
     for (no, series) in chart.series.iter().enumerate() {
         let look = look(no);
@@ -118,19 +122,8 @@ fn draw_bars(
         true => groups.get(*x as usize).cloned().unwrap_or_default(),
         false => String::new(),
     };
-    context
-        .configure_mesh()
-        .disable_x_mesh()
-        .x_labels(2 * groups.len() + 1)
-        .x_label_formatter(&name)
-        .y_label_formatter(&|y| label(*y))
-        .y_desc(chart.values.as_str())
-        .label_style(text())
-        .axis_desc_style(text())
-        .axis_style(INK)
-        .bold_line_style(GRID)
-        .light_line_style(TRANSPARENT)
-        .draw()?;
+    let mut mesh = context.configure_mesh();
+    draw_mesh(mesh.disable_x_mesh().x_labels(2 * groups.len() + 1).x_label_formatter(&name), chart)?;
     let width = BARS / chart.series.len().max(1) as f64;
     let mut names = Vec::new();
     for (no, series) in chart.series.iter().enumerate() {

@@ -15,9 +15,10 @@ const texts = [...document.querySelectorAll('svg')].flatMap(svg => {
   const covers = (a, b) => a.x < b.x + b.width && b.x < a.x + a.width && a.y + 1 < b.y + b.height && b.y + 1 < a.y + a.height;
   const width = svg.viewBox.baseVal.width, height = svg.viewBox.baseVal.height;
   const turned = text => text.hasAttribute('transform');
+  const later = no => boxes.filter((_, at) => at > no && !turned(all[at]));
   return boxes.map(({of, box}, no) => ({
     of,
-    covers: turned(all[no]) ? [] : boxes.filter((other, at) => at > no && !turned(all[at]) && covers(box, other.box)).map(other => other.of),
+    covers: turned(all[no]) ? [] : later(no).filter(other => covers(box, other.box)).map(other => other.of),
     is_inside: turned(all[no]) || (box.x >= 0 && box.y >= 0 && box.x + box.width <= width && box.y + box.height <= height),
   }));
 });
