@@ -208,7 +208,8 @@ Examples:
   tanada bench pst --innodb DIR --policy benefit,lru:fifo --fast-share 20..50 --no-live
   tanada bench pst --live-share 30 --live-policy benefit,static,plan --no-real-time
 
-The policies are compared by replays of what the queries read. At some shares the queries also run on a volume (--live-share, --live-policy).
+The policies are compared by replays of what the queries read. At some shares the queries also run on a volume
+(--live-share, --live-policy).
 All devices are emulated (docs/device-models.md); what the figures mean is in docs/papers/pst.md.")]
 struct PstArguments {
     /// In virtual time alone, on a volume at one share
@@ -419,7 +420,8 @@ fn scale_1_directory() -> Outcome<PathBuf> {
         return Ok(directory);
     }
     Err(Failure::usage(format!(
-        "there is no {}: make it with scripts/make-tpch {SCALE_1} 1, name another data directory with --innodb, or take the bundled sample with --quick",
+        "there is no {}: make it with scripts/make-tpch {SCALE_1} 1, name another data directory with --innodb, or take \
+         the sample with --quick",
         directory.display()
     )))
 }
