@@ -1,0 +1,3 @@
+//! Placement for other database systems, by the plans that they explain.
+
+#![forbid(unsafe_code)]
