@@ -9,6 +9,7 @@
 //! - A [`Trace`] is what was read and written. [`TraceWriter`] and [`TraceReader`] keep it in a file; [`import`] reads
 //!   other tools' logs.
 //! - A [`Placer`] is a policy at work on a volume. A [`Memory`] is what a policy has learned, for the next session.
+//! - [`live`] has what runs a policy beside those who use the volume.
 //! - A [`Recorder`] makes a trace of a run as it goes.
 //! - [`measure`] tells what modelled devices are good at. [`testing`] has a bench for policies.
 //!
@@ -33,6 +34,7 @@ mod event;
 mod figures;
 mod footprint;
 mod layout;
+pub mod live;
 mod memory;
 mod numbers;
 mod placer;

@@ -89,6 +89,16 @@ impl From<tanada_volume::Error> for Error {
     }
 }
 
+impl From<tanada_placement::live::KeepError> for Error {
+    fn from(error: tanada_placement::live::KeepError) -> Error {
+        use tanada_placement::live::KeepError;
+        match error {
+            KeepError::Volume(error) => error.into(),
+            KeepError::Foreign(_) => Error::new(ErrorKind::InvalidInput, error.to_string()),
+        }
+    }
+}
+
 impl From<Error> for DataFusionError {
     fn from(error: Error) -> DataFusionError {
         DataFusionError::External(Box::new(error))

@@ -8,12 +8,17 @@
 //!    go, the oldest first.
 
 use serde::{Deserialize, Serialize};
+use tanada_placement::live::Kept;
 
 use super::history::History;
 use crate::{Error, ErrorKind, Result};
 
+/// The object that keeps it.
+pub(super) const JOURNAL: Kept =
+    Kept::new("tanada.placement.journal", "tanada.placement.journal.new", |bytes| bytes.starts_with(MAGIC));
+
 /// How its bytes begin.
-pub(super) const MAGIC: &[u8] = b"{\"tanada.placement.journal\":";
+const MAGIC: &[u8] = b"{\"tanada.placement.journal\":";
 
 /// Of the format.
 const VERSION: u32 = 1;

@@ -11,18 +11,14 @@
 
 mod accesses;
 mod announcement;
-mod classes;
 mod fingerprint;
 mod history;
 mod inbox;
 mod journal;
-mod kept;
 mod naming;
 mod placed;
 mod places;
-mod rate;
 mod recording;
-mod settled;
 mod state;
 mod steering;
 mod wanted;

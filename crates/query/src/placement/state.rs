@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
+use tanada_placement::live::Rate;
 use tanada_placement::{
     Access, Action, Cause, Costs, Event, Footprint, IoKind, ObjectIo, ObjectNo, Pattern, Placed, Placer,
     QueryId,
@@ -17,7 +18,6 @@ use super::history::{IndexRun, Observed};
 use super::inbox::{Hears, Told};
 use super::journal::{FootprintRow, Journal, PlacementRow};
 use super::naming::Naming;
-use super::rate::Rate;
 use super::steering::Wanted;
 use crate::relation::FileFootprint;
 

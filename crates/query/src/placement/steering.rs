@@ -3,48 +3,41 @@
 //!
 //! 1. Announcements, reads and ends come from the queries' threads and go to the policy at once, or while it is busy to
 //!    its [inbox](super::inbox).
-//! 2. A task on an executor lets the policy think and carries out its wishes, [`COPIES`] at once and no faster than its
+//! 2. A task on an executor lets the policy think and carries out its wishes ([`relocate`]), no faster than its
 //!    [`Rate`] lets it, and sleeps while there are none. What else runs on that executor waits while the policy thinks.
-//! 3. What the policy has learned is [kept](super::kept) in an object of the volume, from one session to the next.
+//! 3. What the policy has learned is [kept](Kept) in an object of the volume, from one session to the next.
 //!
 //! Invariant: a wish of one policy is never reported to another as that one's (`generation`), but as something that
 //! happened.
 
 use std::path::Path;
-use std::pin::pin;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use async_channel::{Receiver, Sender};
-use futures::StreamExt;
-use futures::future::{Either, pending, select};
-use futures::stream::FuturesUnordered;
+use async_channel::Sender;
 use parking_lot::Mutex;
 use tanada_base::Clock;
 use tanada_io::{Executors, JoinHandle, ObservedRead, Timeline};
-use tanada_placement::{
-    ChunkCount, Costs, Forecast, ObjectNo, Placer, PlacerOptions, QueryId, Wish, WishOutcome,
+use tanada_placement::live::{
+    self, Kept, MEMORY, Next, Rate, Settled, Steered, class_names, costs_of, counted, relocate,
 };
+use tanada_placement::{Costs, Forecast, ObjectNo, Placer, QueryId, Wish, WishOutcome};
 use tanada_volume::directory::Directory;
-use tanada_volume::{Budget, Object, Volume};
+use tanada_volume::{Object, Volume};
 
 use super::announcement::Announcement;
-use super::classes::costs_of;
 use super::history::History;
 use super::inbox::{Attended, Told};
-use super::journal::{FootprintRow, Journal, PlacementRow};
-use super::kept::{JOURNAL, Kept, MEMORY, is_kept};
+use super::journal::{FootprintRow, JOURNAL, Journal, PlacementRow};
 use super::placed::{OnPlaced, PlacedChunk};
-use super::rate::Rate;
-use super::settled::Settled;
 use super::state::{Noted, State};
 use super::watch::Watcher;
 use crate::{Error, ErrorKind, Result};
 
-/// Chunks that are copied at once.
-const COPIES: usize = 4;
-/// Of what a policy draws.
-const SEED: u64 = 1;
+/// Whether an object of this name keeps what placement has learned.
+fn is_kept(name: &str) -> bool {
+    [MEMORY, JOURNAL].iter().any(|kept| kept.has_name(name))
+}
 
 /// Whether no query reads the file, but whoever mounts the server's folder: its logs, and what it keeps for its next
 /// start.
@@ -208,16 +201,7 @@ impl Steering {
         let mut counts = Vec::new();
         for (no, object) in objects.iter().enumerate().filter(|(_, object)| !is_of_the_server(&object.name()))
         {
-            for chunk in object.chunks(0..u64::MAX) {
-                let statistics = chunk.statistics;
-                counts.push(ChunkCount {
-                    object: ObjectNo(no as u32),
-                    chunk: chunk.no,
-                    reads: u64::from(statistics.reads),
-                    bytes: statistics.bytes_read,
-                    sequential_share: f64::from(statistics.sequential_share()),
-                });
-            }
+            counts.extend(counted(ObjectNo(no as u32), object));
         }
         placer.train_counts(&counts);
         placer.prepare(now_ns);
@@ -239,45 +223,6 @@ impl Steering {
         self.wake();
         // Whoever stops placement settles it too.
         let _ = settled.await;
-    }
-
-    /// The policy's next wish, with its generation; or how long it has to wait for the bandwidth limit, or for the
-    /// policy to think.
-    fn next_wish(&self) -> Next {
-        let (now, now_ns) = (self.clock.now(), self.now_ns());
-        let mut state = self.state.lock();
-        state.placer.think(now_ns);
-        if let Some(pause) = state.rate.pause(now)
-            && state.placer.waiting() > 0
-        {
-            return Next::Later(pause);
-        }
-        let Some(wish) = state.placer.begin() else {
-            let pause = state.placer.thinks_at_ns().map(|at_ns| at_ns.saturating_sub(now_ns));
-            return pause.map_or(Next::Nothing, |pause_ns| Next::Later(Duration::from_nanos(pause_ns)));
-        };
-        state.rate.take(now, self.directory.volume().chunk_bytes());
-        Next::Wish(Box::new(wish), state.generation)
-    }
-
-    /// Tells the policy what came of a wish: its own, or one of the policy before.
-    fn finish(&self, wish: Wish, outcome: WishOutcome, generation: u64) {
-        let now_ns = self.now_ns();
-        let noted = {
-            let mut state = self.state.lock();
-            let placed = match state.generation == generation {
-                true => Some(state.placer.finish(wish, outcome)),
-                false => state.placer.finish_former(&wish, outcome),
-            };
-            let Some(placed) = placed else { return };
-            state.rate.give_back(self.directory.volume().chunk_bytes().saturating_sub(placed.bytes));
-            // Else it was so already.
-            let is_news = placed.is_done || placed.refusal.is_some();
-            if is_news { state.note(now_ns, &placed) } else { None }
-        };
-        if let (Some(on_placed), Some(noted)) = (&self.on_placed, noted) {
-            on_placed.tell(&PlacedChunk::new(self.directory.path(), noted));
-        }
     }
 
     /// What the policy would do for a query.
@@ -344,7 +289,7 @@ impl Steering {
             let write =
                 async |kept: Kept, bytes: &[u8]| match bytes.is_empty() || unread.contains(&kept.name()) {
                     true => Ok(()),
-                    false => kept.write(directory.volume(), bytes).await,
+                    false => kept.write(directory.volume(), bytes).await.map_err(Error::from),
                 };
             let (memory, journal) = (write(MEMORY, &memory).await, write(JOURNAL, &journal).await);
             memory.and(journal)
@@ -357,7 +302,8 @@ impl Steering {
         let directory = Arc::clone(&self.directory);
         let read = executors.spawn(move || async move {
             let volume = directory.volume();
-            (MEMORY.read(volume).await, JOURNAL.read(volume).await)
+            let read = async |kept: Kept| kept.read(volume).await.map_err(Error::from);
+            (read(MEMORY).await, read(JOURNAL).await)
         });
         let (memory, journal) = read.await.unwrap_or_else(|error| {
             let error = Error::from(error);
@@ -392,6 +338,55 @@ impl Steering {
     }
 }
 
+impl Steered for Steering {
+    /// The policy's next wish, with its generation; or how long it has to wait for the bandwidth limit, or for the
+    /// policy to think.
+    fn next(&self) -> Next {
+        let (now, now_ns) = (self.clock.now(), self.now_ns());
+        let mut state = self.state.lock();
+        state.placer.think(now_ns);
+        if let Some(pause) = state.rate.pause(now)
+            && state.placer.waiting() > 0
+        {
+            return Next::Later(pause);
+        }
+        let Some(wish) = state.placer.begin() else {
+            let pause = state.placer.thinks_at_ns().map(|at_ns| at_ns.saturating_sub(now_ns));
+            return pause.map_or(Next::Nothing, |pause_ns| Next::Later(Duration::from_nanos(pause_ns)));
+        };
+        state.rate.take(now, self.directory.volume().chunk_bytes());
+        Next::Wish(Box::new(wish), state.generation)
+    }
+
+    /// Tells the policy what came of a wish: its own, or one of the policy before.
+    fn finish(&self, wish: Wish, outcome: WishOutcome, generation: u64) {
+        let now_ns = self.now_ns();
+        let noted = {
+            let mut state = self.state.lock();
+            let placed = match state.generation == generation {
+                true => Some(state.placer.finish(wish, outcome)),
+                false => state.placer.finish_former(&wish, outcome),
+            };
+            let Some(placed) = placed else { return };
+            state.rate.give_back(self.directory.volume().chunk_bytes().saturating_sub(placed.bytes));
+            // Else it was so already.
+            let is_news = placed.is_done || placed.refusal.is_some();
+            if is_news { state.note(now_ns, &placed) } else { None }
+        };
+        if let (Some(on_placed), Some(noted)) = (&self.on_placed, noted) {
+            on_placed.tell(&PlacedChunk::new(self.directory.path(), noted));
+        }
+    }
+
+    fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    fn settled(&self) -> &Settled {
+        &self.settled
+    }
+}
+
 /// What came of what earlier sessions had kept.
 #[derive(Debug)]
 enum TakenOver {
@@ -407,64 +402,6 @@ fn taken_over(read: Result<Vec<u8>>, learn: impl FnOnce(&[u8]) -> Result<()>) ->
         Ok(bytes) => learn(&bytes).map_or_else(TakenOver::Damaged, |()| TakenOver::All),
         Err(error) if error.kind() == ErrorKind::Data => TakenOver::Damaged(error),
         Err(error) => TakenOver::Unread(error),
-    }
-}
-
-/// What is to be done next.
-enum Next {
-    Wish(Box<Wish>, u64),
-    Later(Duration),
-    Nothing,
-}
-
-/// Carries out the policy's wishes until placement is stopped or gone. Copies under way come to their end when it is
-/// stopped; when it is gone they are given up, and their chunks stay where they are.
-async fn relocate(steering: Weak<Steering>, woken: Receiver<()>) {
-    let mut running = FuturesUnordered::new();
-    loop {
-        let Some(placement) = steering.upgrade() else { return };
-        let mut pause = None;
-        placement.settled.let_go_if(|| {
-            while running.len() < COPIES {
-                match placement.next_wish() {
-                    Next::Wish(wish, generation) => running.push(async move {
-                        let outcome = wish.run().await;
-                        (wish, outcome, generation)
-                    }),
-                    Next::Later(until) => {
-                        pause = Some(placement.timeline.sleep(until));
-                        break;
-                    }
-                    Next::Nothing => break,
-                }
-            }
-            running.is_empty() && pause.is_none()
-        });
-        // Whoever drops placement while this waits ends it.
-        drop(placement);
-        let done = async { if running.is_empty() { pending().await } else { running.next().await } };
-        let paused = async {
-            match pause {
-                Some(pause) => pause.await,
-                None => pending().await,
-            }
-        };
-        let (done, paused, woken) = (pin!(done), pin!(paused), pin!(woken.recv()));
-        match select(woken, select(done, paused)).await {
-            Either::Left((Err(_), _)) => break,
-            Either::Right((Either::Left((Some((wish, outcome, generation)), _)), _)) => {
-                if let Some(placement) = steering.upgrade() {
-                    placement.finish(*wish, outcome, generation);
-                }
-            }
-            // Woken, the pause is over, or the last copy has gone: whatever is next.
-            _ => {}
-        }
-    }
-    // Who brought a chunk is remembered, so it has to be known whether it came.
-    while let Some((wish, outcome, generation)) = running.next().await {
-        let Some(placement) = steering.upgrade() else { return };
-        placement.finish(*wish, outcome, generation);
     }
 }
 
@@ -490,30 +427,8 @@ impl Watcher for Steering {
 }
 
 fn placer(volume: &Volume, wanted: &Wanted, costs: Costs) -> Result<Placer> {
-    let [fast, slow] = class_names(volume);
-    let options = PlacerOptions {
-        policy: wanted.policy.clone(),
-        fast,
-        slow,
-        costs,
-        // The policy has weighed what the copy costs the queries: it is not to be held back once more. A wish is one
-        // chunk, so the bandwidth limit is not the relocation's but this module's.
-        budget: Budget { concurrency: 1, bytes_per_second: None, yields: false },
-        most_chunks: None,
-        seed: SEED,
-    };
-    let mut placer = Placer::new(volume, options)
-        .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("tanada.placement: {error}")))?;
-    placer.defer();
-    Ok(placer)
-}
-
-/// The first and the last class.
-fn class_names(volume: &Volume) -> [String; 2] {
-    let classes = volume.classes();
-    let name =
-        |class: Option<&tanada_volume::ClassInfo>| class.map(|class| class.name.clone()).unwrap_or_default();
-    [name(classes.first()), name(classes.last())]
+    live::placer(volume, &wanted.policy, costs)
+        .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("tanada.placement: {error}")))
 }
 
 #[cfg(test)]

@@ -6,19 +6,20 @@
 use futures::channel::oneshot;
 use parking_lot::Mutex;
 
+/// Those who wait.
 #[derive(Debug, Default)]
-pub(super) struct Settled(Mutex<Vec<oneshot::Sender<()>>>);
+pub struct Settled(Mutex<Vec<oneshot::Sender<()>>>);
 
 impl Settled {
     /// A further one; he goes on when this comes to its end.
-    pub(super) fn wait(&self) -> oneshot::Receiver<()> {
+    pub fn wait(&self) -> oneshot::Receiver<()> {
         let (sender, settled) = oneshot::channel();
         self.0.lock().push(sender);
         settled
     }
 
     /// Lets those go who wait by now, if `look` finds nothing left to do.
-    pub(super) fn let_go_if(&self, look: impl FnOnce() -> bool) {
+    pub fn let_go_if(&self, look: impl FnOnce() -> bool) {
         let waiting = std::mem::take(&mut *self.0.lock());
         if look() {
             for one in waiting {

@@ -4,11 +4,11 @@
 //! 2. The old one goes, and the new one takes its name. Whoever opens the volume in between finds the new one by its
 //!    other name.
 
-use tanada_placement::Memory;
+use std::fmt;
+
 use tanada_volume::{Attributes, Volume};
 
-use super::journal;
-use crate::{Error, ErrorKind, Result};
+use crate::Memory;
 
 /// Bytes that tell whether it is one, at most.
 const MAGIC_BYTES: usize = 64;
@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 4 << 20;
 
 /// An object that keeps something.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Kept {
+pub struct Kept {
     /// Its name,
     name: &'static str,
     /// and while it is written.
@@ -27,23 +27,49 @@ pub(super) struct Kept {
 }
 
 /// What the policy has learned.
-pub(super) const MEMORY: Kept =
-    Kept { name: "tanada.placement", new_name: "tanada.placement.new", is_own: Memory::is_one };
+pub const MEMORY: Kept = Kept::new("tanada.placement", "tanada.placement.new", Memory::is_one);
 
-/// What placement tells of itself.
-pub(super) const JOURNAL: Kept = Kept {
-    name: "tanada.placement.journal",
-    new_name: "tanada.placement.journal.new",
-    is_own: |bytes| bytes.starts_with(journal::MAGIC),
-};
+/// Why something is not kept.
+#[derive(Debug)]
+pub enum KeepError {
+    /// The object of this name is something else.
+    Foreign(&'static str),
+    /// The volume's error.
+    Volume(tanada_volume::Error),
+}
 
-/// Whether an object of this name is one of them.
-pub(super) fn is_kept(name: &str) -> bool {
-    [MEMORY, JOURNAL].iter().any(|kept| name == kept.name || name == kept.new_name)
+impl fmt::Display for KeepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeepError::Foreign(name) => {
+                write!(f, "the object {name:?} is something else; give it another name")
+            }
+            KeepError::Volume(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for KeepError {}
+
+impl From<tanada_volume::Error> for KeepError {
+    fn from(error: tanada_volume::Error) -> KeepError {
+        KeepError::Volume(error)
+    }
 }
 
 impl Kept {
-    pub(super) fn name(&self) -> &'static str {
+    /// Of these names, the second while it is written; `is_own` tells whether bytes begin as its own.
+    pub const fn new(name: &'static str, new_name: &'static str, is_own: fn(&[u8]) -> bool) -> Kept {
+        Kept { name, new_name, is_own }
+    }
+
+    /// Whether an object of this name is it.
+    pub fn has_name(&self, name: &str) -> bool {
+        name == self.name || name == self.new_name
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static str {
         self.name
     }
 
@@ -51,28 +77,27 @@ impl Kept {
     ///
     /// # Errors
     /// The volume's.
-    pub(super) async fn read(&self, volume: &Volume) -> Result<Vec<u8>> {
+    pub async fn read(&self, volume: &Volume) -> tanada_volume::Result<Vec<u8>> {
         // The whole one of both, if there is one.
         let Ok(object) = volume.open_object(self.name).or_else(|_| volume.open_object(self.new_name)) else {
             return Ok(Vec::new());
         };
         let bytes = object.size_bytes().min(MOST_BYTES) as usize;
-        Ok(object.read_bytes(0, bytes).await?)
+        object.read_bytes(0, bytes).await
     }
 
     /// Writes it beside the old one, which goes when the new one is durable.
     ///
     /// # Errors
     /// Besides the volume's: if an object of either name is somebody else's.
-    pub(super) async fn write(&self, volume: &Volume, bytes: &[u8]) -> Result<()> {
+    pub async fn write(&self, volume: &Volume, bytes: &[u8]) -> Result<(), KeepError> {
         for name in [self.name, self.new_name] {
             let Ok(object) = volume.open_object(name) else { continue };
             let begin = object.read_bytes(0, MAGIC_BYTES.min(object.size_bytes() as usize)).await?;
             // What was begun and not finished may still be zeros.
             let is_own = begin.iter().all(|byte| *byte == 0) || (self.is_own)(&begin);
             if object.is_adopted() || !is_own {
-                let message = format!("the object {name:?} is something else; give it another name");
-                return Err(Error::new(ErrorKind::InvalidInput, message));
+                return Err(KeepError::Foreign(name));
             }
         }
         if volume.open_object(self.name).is_ok() && volume.open_object(self.new_name).is_ok() {

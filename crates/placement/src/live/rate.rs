@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// A bandwidth limit.
 #[derive(Debug)]
-pub(super) struct Rate {
+pub struct Rate {
     bytes_per_second: Option<u64>,
     /// When the next copy may begin.
     next: Duration,
@@ -15,22 +15,22 @@ pub(super) struct Rate {
 
 impl Rate {
     /// No limit without `bytes_per_second`.
-    pub(super) fn new(bytes_per_second: Option<u64>) -> Rate {
+    pub fn new(bytes_per_second: Option<u64>) -> Rate {
         Rate { bytes_per_second, next: Duration::ZERO }
     }
 
     /// How long the next copy has to wait.
-    pub(super) fn pause(&self, now: Duration) -> Option<Duration> {
+    pub fn pause(&self, now: Duration) -> Option<Duration> {
         self.next.checked_sub(now).filter(|pause| *pause > Duration::ZERO)
     }
 
     /// A copy of so many bytes begins.
-    pub(super) fn take(&mut self, now: Duration, bytes: u64) {
+    pub fn take(&mut self, now: Duration, bytes: u64) {
         self.next = self.next.max(now).saturating_add(self.time_of(bytes));
     }
 
     /// So many bytes of a copy that has begun were not copied after all.
-    pub(super) fn give_back(&mut self, bytes: u64) {
+    pub fn give_back(&mut self, bytes: u64) {
         self.next = self.next.saturating_sub(self.time_of(bytes));
     }
 

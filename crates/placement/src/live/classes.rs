@@ -9,14 +9,15 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use tanada_io::{ModelSpec, Preset};
-use tanada_placement::{Costs, measure};
 use tanada_volume::directory::{ClassConfig, Directory};
+
+use crate::{Costs, measure};
 
 /// From the slowest to the fastest.
 const STEPS: [Preset; 4] = [Preset::Hdd7200, Preset::SataSsd, Preset::Nvme, Preset::Scm];
 
 /// Of the first and the last class.
-pub(crate) fn costs_of(directory: &Directory) -> Costs {
+pub fn costs_of(directory: &Directory) -> Costs {
     let config = directory.config();
     let volume = directory.volume();
     let data: u64 = volume.objects().iter().map(|object| object.size_bytes()).sum();
