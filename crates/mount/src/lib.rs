@@ -14,10 +14,12 @@
 mod errno;
 mod extended;
 pub mod kernel;
+mod observer;
 mod system;
 mod tree;
 
 pub use errno::{Errno, Result};
-pub use kernel::{MountOptions, Mounted, kernel_refusal, mounted_volume, unmount};
+pub use kernel::{MountOptions, Mounted, kernel_refusal, mount_points, mounted_volume, unmount};
+pub use observer::Observer;
 pub use system::{Attributes, Change, Entry, FileSystem, Maker, Space, UNLINKED};
 pub use tree::{Ino, Kind, ROOT};

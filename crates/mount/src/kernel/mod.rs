@@ -7,4 +7,4 @@ mod convert;
 mod requests;
 mod session;
 
-pub use session::{MountOptions, Mounted, kernel_refusal, mounted_volume, unmount};
+pub use session::{MountOptions, Mounted, kernel_refusal, mount_points, mounted_volume, unmount};

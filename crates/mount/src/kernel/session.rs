@@ -164,6 +164,20 @@ pub fn unmount(folder: &Path, is_forced: bool) -> io::Result<()> {
     Ok(umount2(folder, MntFlags::empty())?)
 }
 
+/// The folders at which a volume is mounted, seen from this process.
+pub fn mount_points(volume: &Path) -> Vec<PathBuf> {
+    let volume = volume.canonicalize().unwrap_or_else(|_| volume.to_owned());
+    let table = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let points = table.lines().filter_map(|line| {
+        let mut fields = line.split(' ');
+        let (source, target, kind) = (fields.next()?, fields.next()?, fields.next()?);
+        let source = unescaped(source);
+        let is_it = kind.starts_with("fuse") && source.strip_prefix(SOURCE).map(Path::new) == Some(&volume);
+        is_it.then(|| PathBuf::from(unescaped(target)))
+    });
+    points.collect()
+}
+
 /// The folder of the volume that is mounted at `folder`, if one is, even if its process is gone.
 pub fn mounted_volume(folder: &Path) -> Option<PathBuf> {
     // A stale mount cannot be looked at, but what is above it can.

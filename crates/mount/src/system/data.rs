@@ -23,7 +23,11 @@ impl FileSystem {
         if len == 0 {
             return Ok(buffer);
         }
-        Ok(object.read(offset, buffer).await?)
+        let buffer = object.read(offset, buffer).await?;
+        if let Some(observer) = self.observer.get() {
+            observer.read(&object, offset, len as u64);
+        }
+        Ok(buffer)
     }
 
     /// A buffer with these bytes, for [`write`](Self::write).
@@ -41,7 +45,11 @@ impl FileSystem {
         self.check_writable()?;
         let object = self.object(ino)?;
         check_size(offset.checked_add(buffer.len() as u64))?;
+        let bytes = buffer.len() as u64;
         object.write(offset, buffer).await?;
+        if let Some(observer) = self.observer.get() {
+            observer.written(&object, offset, bytes);
+        }
         self.touch(ino);
         if is_synced {
             object.sync().await?;

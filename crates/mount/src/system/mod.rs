@@ -13,7 +13,7 @@ mod data;
 mod names;
 
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
@@ -25,7 +25,7 @@ pub use attributes::{Attributes, Change, Space};
 pub use names::{Entry, Maker};
 
 use crate::tree::{Content, FileNode, RESERVED, Tree};
-use crate::{Errno, Ino, Kind, ROOT, Result};
+use crate::{Errno, Ino, Kind, Observer, ROOT, Result};
 
 /// Where in the volume files are that have no name any more.
 pub const UNLINKED: &str = "tanada.unlinked";
@@ -43,6 +43,7 @@ pub struct FileSystem {
     tree: Mutex<Tree>,
     is_read_only: bool,
     now: Now,
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 impl std::fmt::Debug for FileSystem {
@@ -80,7 +81,19 @@ impl FileSystem {
             }
         }
         let tree = load(&volume, is_read_only, now())?;
-        Ok(Arc::new(FileSystem { volume, buffers, tree: Mutex::new(tree), is_read_only, now }))
+        Ok(Arc::new(FileSystem {
+            volume,
+            buffers,
+            tree: Mutex::new(tree),
+            is_read_only,
+            now,
+            observer: OnceLock::new(),
+        }))
+    }
+
+    /// Has somebody told of reads and writes from now on. The first who asks for it is the only one.
+    pub fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.observer.set(observer);
     }
 
     /// Whether nothing can be changed.
