@@ -3,6 +3,7 @@
 //! Above: people and scripts. Below: `tanada-query`, and the other layers that it shows.
 #![forbid(unsafe_code)]
 
+mod advise;
 mod bench;
 mod demo;
 mod format;
@@ -44,6 +45,8 @@ enum Command {
     Mount(mount::MountArguments),
     /// Unmount a volume, and wait until it is closed
     Umount(mount::UmountArguments),
+    /// Place what a statement of another database system reads in a mounted volume, by its plan
+    Advise(Box<advise::AdviseArguments>),
     /// Keys and values: put, get, scan, load, check.
     Kv(kv::KvArguments),
     /// Replay a recorded trace under placement policies, on emulated devices.
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Volume(arguments) => volume::run(arguments),
         Command::Mount(arguments) => mount::run(&runtime, &arguments),
         Command::Umount(arguments) => mount::unmount(&arguments),
+        Command::Advise(arguments) => advise::run(&runtime, &arguments),
         Command::Kv(arguments) => kv::run(arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),

@@ -15,6 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use tanada_advisor::{Guide, Listening};
+use tanada_base::ByteSize;
 use tanada_io::{ExecutorOptions, Executors};
 use tanada_mount::{FileSystem, MountOptions, Mounted, kernel_refusal, mounted_volume};
 use tanada_volume::ErrorKind;
@@ -35,6 +37,7 @@ const LOG: &str = "mount.log";
 Examples:
   tanada mount vol /mnt/vol --allow-other
   setfattr -n user.tanada.compression -v lz4 /mnt/vol/mysql
+  tanada mount vol /mnt/vol --allow-other --policy benefit
   tanada umount /mnt/vol
 
 Files are objects of the volume. What fsync has returned for is durable. Attributes of files and folders:
@@ -55,6 +58,12 @@ pub struct MountArguments {
     /// Serve in this process, until a signal ends it or it is unmounted
     #[arg(long)]
     foreground: bool,
+    /// Place chunks by this policy (see docs/placement.md), and take announcements of `tanada advise`
+    #[arg(long, value_name = "POLICY")]
+    policy: Option<String>,
+    /// Bytes a second that placement may copy, like 20MB; without it there is no limit
+    #[arg(long, value_name = "SIZE", requires = "policy")]
+    bytes_per_second: Option<ByteSize>,
     /// Threads that read requests of the kernel
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: u8,
@@ -95,6 +104,10 @@ fn start(arguments: &MountArguments) -> Outcome {
     command.arg("--threads").arg(arguments.threads.to_string());
     command.args(arguments.allow_other.then_some("--allow-other"));
     command.args(arguments.read_only.then_some("--read-only"));
+    command.args(arguments.policy.iter().flat_map(|policy| ["--policy", policy]));
+    if let Some(limit) = &arguments.bytes_per_second {
+        command.arg("--bytes-per-second").arg(limit.bytes().to_string());
+    }
     // It outlives the terminal's signals.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
     let mut child = command.spawn().map_err(|error| failed("cannot start the serving process", &error))?;
@@ -131,12 +144,18 @@ fn serve(runtime: &tokio::runtime::Runtime, arguments: &MountArguments) -> Outco
         allow_other: arguments.allow_other,
         threads: usize::from(arguments.threads),
     };
-    let mounted = Mounted::mount(system, &executors, &arguments.folder, &options);
-    let mounted = match mounted {
-        Ok(mounted) => mounted,
-        Err(error) => {
+    let begun = Placement::start(runtime, arguments, &directory, &executors).and_then(|placement| {
+        if let Some(placement) = &placement {
+            system.observe(placement.guide.clone());
+        }
+        let mounted = Mounted::mount(system, &executors, &arguments.folder, &options);
+        Ok((placement, mounted.map_err(Failure::failed)?))
+    });
+    let (placement, mounted) = match begun {
+        Ok(begun) => begun,
+        Err(failure) => {
             close(&executors, directory, None)?;
-            return Err(Failure::failed(error));
+            return Err(failure);
         }
     };
     let said = format!("{} is mounted at {}", arguments.volume.display(), arguments.folder.display());
@@ -148,8 +167,40 @@ fn serve(runtime: &tokio::runtime::Runtime, arguments: &MountArguments) -> Outco
         Ok(system) => (Some(system), Ok(())),
         Err(error) => (None, Err(Failure::failed(format!("the connection to the kernel failed: {error}")))),
     };
+    let kept = placement.map_or(Ok(()), |placement| placement.stop(runtime, &executors));
     close(&executors, directory, system)?;
-    ended
+    ended.and(kept)
+}
+
+/// Placement beside the mount.
+struct Placement {
+    guide: Arc<Guide>,
+    listening: Listening,
+}
+
+impl Placement {
+    /// Begins, if it is wanted.
+    fn start(
+        runtime: &tokio::runtime::Runtime,
+        arguments: &MountArguments,
+        directory: &Directory,
+        executors: &Arc<Executors>,
+    ) -> Outcome<Option<Placement>> {
+        let Some(policy) = &arguments.policy else { return Ok(None) };
+        let limit = arguments.bytes_per_second.map(|limit| limit.bytes());
+        let begin = async {
+            let guide = Guide::start(directory, policy, limit, executors).await?;
+            let listening = tanada_advisor::listen(&arguments.volume, guide.clone())?;
+            Ok::<_, tanada_advisor::Error>(Placement { guide, listening })
+        };
+        runtime.block_on(begin).map(Some).map_err(Failure::failed)
+    }
+
+    /// Ends, and keeps what was learned.
+    fn stop(self, runtime: &tokio::runtime::Runtime, executors: &Arc<Executors>) -> Outcome {
+        drop(self.listening);
+        runtime.block_on(self.guide.stop(executors)).map_err(Failure::failed)
+    }
 }
 
 /// Waits until the mount is gone; signals take it away.
