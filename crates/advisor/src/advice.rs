@@ -11,13 +11,34 @@ use crate::{FileLayout, IndexPlaces, PlanSource, Result, Statistics};
 /// Tables whose places are kept.
 const MAX_TABLES: usize = 4096;
 
+/// What is known of a table.
+struct Known {
+    places: Vec<IndexPlaces>,
+    rows: Option<f64>,
+    /// Bytes that its files had when they were looked at.
+    bytes: u64,
+}
+
+impl Known {
+    /// Whether its files have neither grown nor shrunk by more than an eighth.
+    fn holds(&self) -> bool {
+        bytes_of(&self.places).abs_diff(self.bytes) <= self.bytes / 8
+    }
+}
+
+/// Bytes of the files, each counted as often as an index lies in it.
+fn bytes_of(places: &[IndexPlaces]) -> u64 {
+    let bytes = |place: &IndexPlaces| std::fs::metadata(&place.file).map_or(0, |metadata| metadata.len());
+    places.iter().map(bytes).sum()
+}
+
 /// Asks a system about statements, and its files about tables.
 pub struct Advisor<P, L> {
     /// What the system plans and counts.
     pub server: P,
     layout: L,
     mounts: Mounts,
-    tables: HashMap<(String, String), (Vec<IndexPlaces>, Option<f64>)>,
+    tables: HashMap<(String, String), Known>,
     /// I/Os that a statement keeps in flight.
     depth: u32,
 }
@@ -43,7 +64,7 @@ impl<P: PlanSource + Statistics, L: FileLayout> Advisor<P, L> {
         let mut accesses = Vec::new();
         for access in &planned {
             let key = (access.database.clone(), access.table.clone());
-            if !self.tables.contains_key(&key) {
+            if !self.tables.get(&key).is_some_and(Known::holds) {
                 let places = match self.layout.places(&access.database, &access.table).await {
                     Ok(places) => places,
                     // A table of memory, or one that is gone since.
@@ -53,10 +74,11 @@ impl<P: PlanSource + Statistics, L: FileLayout> Advisor<P, L> {
                 if self.tables.len() >= MAX_TABLES {
                     self.tables.clear();
                 }
-                self.tables.insert(key.clone(), (places, rows));
+                let bytes = bytes_of(&places);
+                self.tables.insert(key.clone(), Known { places, rows, bytes });
             }
-            if let Some((places, rows)) = self.tables.get(&key) {
-                accesses.extend(self.mounts.objects(reads(access, places, *rows)));
+            if let Some(known) = self.tables.get(&key) {
+                accesses.extend(self.mounts.objects(reads(access, &known.places, known.rows)));
             }
         }
         Ok(Announcement { fingerprint: fingerprint(database, statement), depth: self.depth, accesses })

@@ -2,7 +2,7 @@
 //!
 //! A dozen pages of a table are read, however large it is, of a server that may be running: what it has not written yet
 //! is not seen, which moves the border of an index by some pages at most. Which partitions there are, and where, says
-//! what files are there.
+//! what files are there. A table whose pages the server has not written at all is said to be all of its files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,9 @@ use tanada_io::{Executors, Gate, GateLimits, IoContext, Method};
 use tanada_placement::Extent;
 
 use crate::{Error, ErrorKind, FileLayout, IndexPlaces, Result};
+
+/// Bytes of a page where no page can be read.
+const DEFAULT_PAGE_BYTES: u64 = 16 << 10;
 
 /// Pages of a table that are kept while it is looked at.
 const CACHE_BYTES: u64 = 4 << 20;
@@ -39,6 +42,7 @@ impl FileLayout for InnodbLayout {
         table: &'a str,
     ) -> BoxFuture<'a, Result<Vec<IndexPlaces>>> {
         let (data, executors) = (self.data.clone(), self.executors.clone());
+        let (folder, name) = (self.data.join(database), table.to_owned());
         let (database, table) = (database.to_owned(), table.to_owned());
         let read = self.executors.spawn(move || async move {
             // A new cache each time: the server goes on writing.
@@ -51,9 +55,14 @@ impl FileLayout for InnodbLayout {
         });
         async move {
             let failed = |error: String| Error::new(ErrorKind::Io, error);
-            let spaces = read.await.map_err(|error| failed(error.to_string()))?;
-            let spaces = spaces.map_err(|error| failed(error.to_string()))?;
-            Ok(spaces.iter().flat_map(places_of).collect())
+            match read.await.map_err(|error| failed(error.to_string()))? {
+                Ok(spaces) => Ok(spaces.iter().flat_map(places_of).collect()),
+                // The server has not written its pages yet, or is just changing them.
+                Err(error) => match whole_files(&folder, &name) {
+                    files if files.is_empty() => Err(failed(error.to_string())),
+                    files => Ok(files),
+                },
+            }
         }
         .boxed()
     }
@@ -75,6 +84,28 @@ fn places_of(space: &SpaceSegments) -> Vec<IndexPlaces> {
             leaf_pages: PageRange::count(&index.leaves),
             page_bytes: space.page_size.0,
         }
+    });
+    places.collect()
+}
+
+/// The files of a table, each as if the rows were all that is in it.
+fn whole_files(folder: &Path, table: &str) -> Vec<IndexPlaces> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().filter_map(std::result::Result::ok);
+    let places = entries.filter_map(|entry| {
+        let file = entry.path();
+        let stem = file.file_stem()?.to_str()?.to_lowercase();
+        let is_its =
+            stem == table.to_lowercase() || stem.starts_with(&format!("{}#p#", table.to_lowercase()));
+        let bytes = entry.metadata().ok()?.len();
+        (is_its && file.extension()? == "ibd" && bytes > 0).then(|| IndexPlaces {
+            name: String::new(),
+            has_rows: true,
+            partition: partition_of(&file),
+            extents: vec![Extent { offset: 0, len: bytes }],
+            leaf_pages: bytes / DEFAULT_PAGE_BYTES,
+            page_bytes: DEFAULT_PAGE_BYTES as u32,
+            file,
+        })
     });
     places.collect()
 }

@@ -1,6 +1,7 @@
 //! The task that has statements explained and tells the mount of them.
 //!
-//! 1. The announcement of a fingerprint is kept until plans change; that a statement is not explained, too.
+//! 1. The announcement of a fingerprint is kept for a minute, or until plans change; that a statement is not explained,
+//!    too.
 //! 2. Its connections, to the server and to the mount, are made when they are wanted. When one fails, both are given
 //!    up, and made again after a pause that grows; statements meanwhile are left out.
 
@@ -16,6 +17,8 @@ use crate::{Advisor, Client, Error, ErrorKind, FileLayout, PlanSource, Result, S
 
 /// Fingerprints whose announcements are kept.
 const MAX_KNOWN: usize = 4096;
+/// How long an announcement is kept: tables grow.
+const MAX_AGE: Duration = Duration::from_secs(60);
 /// How long an explanation may take.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// The pauses between attempts to connect.
@@ -40,7 +43,7 @@ struct State<P, L> {
     failures: usize,
     not_before: Option<Instant>,
     /// `None` where there is nothing to tell.
-    known: HashMap<u64, Option<Announcement>>,
+    known: HashMap<u64, (Option<Announcement>, Instant)>,
     /// Numbers of queries by connections and statements.
     running: BTreeMap<(u64, u64), u32>,
     has_warned: bool,
@@ -109,14 +112,14 @@ impl<P: PlanSource + Statistics, L: FileLayout> State<P, L> {
                 if self.connected().await?.is_none() {
                     return Ok(());
                 }
-                if !self.known.contains_key(&key) {
+                if self.known.get(&key).is_none_or(|(_, at)| at.elapsed() > MAX_AGE) {
                     let explained = self.explained(database.as_deref(), &statement, key).await?;
                     if self.known.len() >= MAX_KNOWN {
                         self.known.clear();
                     }
-                    self.known.insert(key, explained);
+                    self.known.insert(key, (explained, Instant::now()));
                 }
-                if let Some(Some(announcement)) = self.known.get(&key)
+                if let Some((Some(announcement), _)) = self.known.get(&key)
                     && let Some(connected) = &mut self.connected
                 {
                     let query = connected.client.begin(announcement).await?;
