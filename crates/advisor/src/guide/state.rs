@@ -136,11 +136,15 @@ impl State {
         }));
     }
 
-    /// Objects that have come since get their numbers.
+    /// Objects that have come since get their numbers; of all announced ones the policy learns what the volume has
+    /// counted by now.
     pub(super) fn find_objects(&mut self, volume: &Volume, announcement: &Announcement) {
         for access in &announcement.accesses {
-            if let Ok(object) = volume.open_object(&access.object) {
-                self.add(&object);
+            let Ok(object) = volume.open_object(&access.object) else { continue };
+            let Some(no) = self.add(&object) else { continue };
+            let counts = counted(no, &object);
+            if counts.iter().any(|count| count.reads > 0) {
+                self.placer.train_counts(&counts);
             }
         }
     }

@@ -2,6 +2,7 @@
 //! engine.
 #![allow(clippy::unwrap_used)]
 
+mod advise;
 mod batch;
 mod benchmarks;
 mod demonstration;

@@ -20,19 +20,32 @@ pub fn refusal() -> Option<String> {
 pub struct Served {
     folder: TempDir,
     process: Option<Child>,
+    policy: Option<&'static str>,
 }
 
 impl Served {
     /// A new volume with this chunk size, mounted.
     pub fn new(size: &str) -> Served {
+        Served::with_classes(&[&format!("disk=VOLUME,size={size}")], None)
+    }
+
+    /// A new volume of a fast and a slow class, whose chunks are placed.
+    pub fn with_policy(policy: &'static str) -> Served {
+        Served::with_classes(&["fast=VOLUME,size=64MiB", "slow=VOLUME,size=256MiB"], Some(policy))
+    }
+
+    fn with_classes(classes: &[&str], policy: Option<&'static str>) -> Served {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let mut served = Served { folder, process: None };
+        let mut served = Served { folder, process: None, policy };
         // Servers that run as another user pass through.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(served.folder.path(), open).unwrap();
         fs::create_dir(served.root()).unwrap();
         let volume = served.volume();
-        tanada(&["volume", "create", &volume, "--class", &format!("disk={volume},size={size}")]).output();
+        let classes: Vec<String> = classes.iter().map(|class| class.replace("VOLUME", &volume)).collect();
+        let classes = classes.iter().flat_map(|class| ["--class", class.as_str()]);
+        let create: Vec<&str> = ["volume", "create", &volume].into_iter().chain(classes).collect();
+        tanada(&create).output();
         served.mount();
         served
     }
@@ -50,6 +63,7 @@ impl Served {
     pub fn mount(&mut self) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tanada"));
         command.args(["mount", &self.volume()]).arg(self.root()).args(["--foreground", "--allow-other"]);
+        command.args(self.policy.iter().flat_map(|policy| ["--policy", policy]));
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();
         let out = process.stdout.take().unwrap();
