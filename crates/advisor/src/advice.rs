@@ -1,6 +1,7 @@
 //! From a statement to what a mount is told of it.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use crate::client::Mounts;
 use crate::estimate::reads;
@@ -11,18 +12,24 @@ use crate::{FileLayout, IndexPlaces, PlanSource, Result, Statistics};
 /// Tables whose places are kept.
 const MAX_TABLES: usize = 4096;
 
+/// How long the places of a table are kept.
+const MAX_AGE: Duration = Duration::from_secs(60);
+
 /// What is known of a table.
 struct Known {
     places: Vec<IndexPlaces>,
     rows: Option<f64>,
-    /// Bytes that its files had when they were looked at.
+    /// Bytes that its files had when they were looked at,
     bytes: u64,
+    /// and when that was.
+    at: Instant,
 }
 
 impl Known {
-    /// Whether its files have neither grown nor shrunk by more than an eighth.
+    /// Whether it was looked at within a minute, and its files have neither grown nor shrunk by more than an eighth. A
+    /// server writes what it has changed when it likes, so what its files say may change without that.
     fn holds(&self) -> bool {
-        bytes_of(&self.places).abs_diff(self.bytes) <= self.bytes / 8
+        self.at.elapsed() < MAX_AGE && bytes_of(&self.places).abs_diff(self.bytes) <= self.bytes / 8
     }
 }
 
@@ -75,7 +82,7 @@ impl<P: PlanSource + Statistics, L: FileLayout> Advisor<P, L> {
                     self.tables.clear();
                 }
                 let bytes = bytes_of(&places);
-                self.tables.insert(key.clone(), Known { places, rows, bytes });
+                self.tables.insert(key.clone(), Known { places, rows, bytes, at: Instant::now() });
             }
             if let Some(known) = self.tables.get(&key) {
                 accesses.extend(self.mounts.objects(reads(access, &known.places, known.rows)));

@@ -22,6 +22,8 @@ const SCHEMA: &str = "
     insert into part select seq, seq % 10, repeat('part ', 30) from seq_1_to_10000;
     create table t (n int primary key, text longtext);
     analyze table orders, part;
+    flush tables orders, part for export;
+    unlock tables;
 ";
 
 #[derive(Debug)]
