@@ -41,6 +41,10 @@ pub struct MountArguments {
     /// A volume's folder: InnoDB files among its objects are databases; may be repeated
     #[arg(long, value_name = "DIR")]
     pub volume: Vec<PathBuf>,
+    /// A folder of Parquet files, which becomes a schema of its name: each *.parquet file, and each folder of such, is
+    /// a table; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub parquet: Vec<PathBuf>,
     /// The default database; with one database mounted it is the default anyway
     #[arg(long, value_name = "NAME")]
     pub database: Option<String>,
@@ -116,6 +120,9 @@ impl MountArguments {
         }
         for path in &self.volume {
             warn(session.mount_volume(path, &options).await?.1);
+        }
+        for path in &self.parquet {
+            session.mount_parquet(path).await?;
         }
         if let Some(database) = &self.database {
             session.use_database(database)?;

@@ -32,6 +32,8 @@ Examples:
   tanada sql --volume vol -c 'show databases'                     # adopted or imported into a tiered volume
   tanada sql --innodb shop/orders.ibd -f report.sql --format csv > report.csv
   tanada sql --volume vol -f queries.sql --record run.trace       # and then: tanada simulate run.trace
+  tanada sql --innodb backup/ --database shop -c \"copy orders to 'orders.parquet'\"
+  tanada sql --parquet lake/ -c 'show tables'                     # each *.parquet file, each folder of them
   tanada sql --innodb broken/ --skip-damaged -c 'select * from orders' > orders.tsv   # all that can still be read
   echo 'show tables' | tanada sql --innodb backup/ --set tanada.execution=in_order
 

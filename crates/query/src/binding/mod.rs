@@ -26,7 +26,7 @@ mod time_zone;
 mod zero_dates;
 
 pub(crate) use call::ServerCall;
-pub(crate) use field::{KIND, kind_of};
+pub(crate) use field::{KIND, kind_of, metadata_of};
 pub(crate) use lower::lower;
 pub(crate) use rule::BindingRule;
 pub(crate) use statement::StatementRules;

@@ -12,9 +12,11 @@ use parking_lot::RwLock;
 use tanada_innodb::Catalog;
 use tanada_io::Executors;
 
+use crate::external::{FileTables, FilesBeside};
 use crate::{Error, ErrorKind, Result};
 pub use database::Database;
 pub use table::InnodbTable;
+pub(crate) use table::unqualified;
 
 /// Name of the catalog.
 pub const CATALOG: &str = "tanada";
@@ -28,17 +30,26 @@ pub struct Databases {
     unlisted: RwLock<BTreeMap<String, Arc<Database>>>,
     /// Schemas that are no databases, and their names.
     beside: RwLock<Vec<(String, Arc<dyn SchemaProvider>)>>,
+    /// Tables over files of other formats.
+    files: Arc<FileTables>,
 }
 
 impl Databases {
     /// None yet.
     pub fn new(executors: Arc<Executors>) -> Arc<Databases> {
+        let files = FileTables::new(Arc::clone(&executors));
         Arc::new(Databases {
             executors,
+            files,
             by_name: RwLock::default(),
             unlisted: RwLock::default(),
             beside: RwLock::default(),
         })
+    }
+
+    /// Tables over files of other formats.
+    pub(crate) fn files(&self) -> &Arc<FileTables> {
+        &self.files
     }
 
     /// Has `schema` beside the databases; one of its name hides it.
@@ -94,6 +105,10 @@ impl CatalogProvider for Databases {
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
         let database = self.database(name).map(|database| database as Arc<dyn SchemaProvider>);
+        if let Some(name) = self.files.schema_named(name) {
+            let tables = Arc::clone(&self.files);
+            return Some(Arc::new(FilesBeside { tables, name, database }));
+        }
         database.or_else(|| {
             let beside = self.beside.read();
             let named = beside.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));

@@ -196,7 +196,7 @@ impl TableProvider for InnodbTable {
 }
 
 /// The predicate with plain column names, as the scan's schema has them.
-fn unqualified(predicate: &Expr) -> Result<Expr> {
+pub(crate) fn unqualified(predicate: &Expr) -> Result<Expr> {
     use datafusion::common::tree_node::{Transformed, TransformedResult};
     predicate
         .clone()

@@ -7,10 +7,12 @@ use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJo
 use tanada_innodb::IndexNo;
 use tanada_placement::Pattern;
 
+use super::places::TablePlaces;
 use super::wanted::{Wanted, least, limited, of_child};
 use crate::cost::{IndexShape, page_reads};
+use crate::external::FileScanExec;
 use crate::lookup::OutOfOrderLookupJoinExec;
-use crate::relation::{InnodbRelation, RelationAccess};
+use crate::relation::{FileFootprint, InnodbRelation, RelationAccess};
 use crate::scan::{AccessPath, RelationScanExec, decoded_columns};
 
 /// What an operator of a plan reads of one index.
@@ -22,25 +24,51 @@ pub struct PlannedAccess {
     pub access: RelationAccess,
 }
 
-/// All accesses of a plan. What a `LIMIT` leaves unread is not expected.
+/// All that a plan is going to read.
+#[derive(Debug, Default)]
+struct Found {
+    indexes: Vec<PlannedAccess>,
+    files: Vec<PlannedFiles>,
+}
+
+/// What a scan of files reads of them.
+#[derive(Debug)]
+pub(crate) struct PlannedFiles {
+    pub(crate) footprints: Vec<FileFootprint>,
+    pub(crate) places: TablePlaces,
+}
+
+/// All accesses of a plan to indexes. What a `LIMIT` leaves unread is not expected.
 pub fn accesses(plan: &Arc<dyn ExecutionPlan>) -> Vec<PlannedAccess> {
-    let mut found = Vec::new();
+    let mut found = Found::default();
     visit(plan, 0, None, &mut found);
-    found
+    found.indexes
+}
+
+/// All accesses of a plan to files of other formats. What a `LIMIT` leaves unread is not expected.
+pub(crate) fn file_accesses(plan: &Arc<dyn ExecutionPlan>) -> Vec<PlannedFiles> {
+    let mut found = Found::default();
+    visit(plan, 0, None, &mut found);
+    found.files
 }
 
 /// Adds the accesses below `plan`, the first of which begin in `stage`, for as many of its rows as are wanted; gives
 /// the last stage in it.
-fn visit(plan: &Arc<dyn ExecutionPlan>, stage: u32, wanted: Wanted, found: &mut Vec<PlannedAccess>) -> u32 {
+fn visit(plan: &Arc<dyn ExecutionPlan>, stage: u32, wanted: Wanted, found: &mut Found) -> u32 {
     let wanted = limited(plan, wanted);
+    if let Some(scan) = plan.downcast_ref::<FileScanExec>() {
+        let footprints = scan.footprints(stage, wanted);
+        found.files.push(PlannedFiles { footprints, places: scan.places() });
+        return stage;
+    }
     if let Some(scan) = plan.downcast_ref::<RelationScanExec>() {
-        of_scan(scan, stage, wanted, found);
+        of_scan(scan, stage, wanted, &mut found.indexes);
         return stage;
     }
     if let Some(join) = plan.downcast_ref::<OutOfOrderLookupJoinExec>() {
         let keys = wanted.map(|rows| rows / join.estimate().output_per_outer_row.max(f64::MIN_POSITIVE));
         let last = visit(join.outer(), stage, keys, found);
-        of_lookup(join, last, keys, found);
+        of_lookup(join, last, keys, &mut found.indexes);
         return last;
     }
     let hashes = plan.downcast_ref::<HashJoinExec>().is_some()

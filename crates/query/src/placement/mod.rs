@@ -25,6 +25,7 @@ mod wanted;
 mod watch;
 
 pub use accesses::{PlannedAccess, accesses};
+pub(crate) use accesses::{PlannedFiles, file_accesses};
 pub(crate) use announcement::Announcement;
 pub(crate) use fingerprint::fingerprint;
 pub(crate) use placed::OnPlaced;

@@ -13,22 +13,22 @@ pub(crate) struct Advance {
 
 impl Advance {
     /// The scan consists of `pieces` pieces of work.
-    pub(super) fn begin(&self, pieces: usize) {
+    pub(crate) fn begin(&self, pieces: usize) {
         self.pieces.store(pieces as u64, Ordering::Relaxed);
     }
 
     /// A piece of work is done.
-    pub(super) fn piece_done(&self) {
+    pub(crate) fn piece_done(&self) {
         self.pieces_done.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Rows were put into the channel.
-    pub(super) fn made(&self, rows: usize) {
+    pub(crate) fn made(&self, rows: usize) {
         self.rows_made.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
     /// Rows were taken by the operator above.
-    pub(super) fn taken(&self, rows: usize) {
+    pub(crate) fn taken(&self, rows: usize) {
         self.rows_taken.fetch_add(rows as u64, Ordering::Relaxed);
     }
 

@@ -14,6 +14,7 @@ mod path;
 mod prefilter;
 mod reader;
 
+pub(crate) use advance::Advance;
 pub use choice::{ScanChoice, choose};
 pub use exec::RelationScanExec;
 pub(crate) use gather::decoded_columns;

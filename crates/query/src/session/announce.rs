@@ -11,8 +11,8 @@ use super::command::{self, Command};
 use super::context::QueryContext;
 use super::explain::plan_of;
 use crate::placement::{
-    Announcement, Ending, OnPlaced, PlacedChunk, PlannedAccess, Recording, Steering, Wanted, Watcher,
-    accesses, fingerprint,
+    Announcement, Ending, OnPlaced, PlacedChunk, PlannedAccess, PlannedFiles, Recording, Steering, Wanted,
+    Watcher, accesses, file_accesses, fingerprint,
 };
 use crate::relation::FileFootprint;
 use crate::settings::TanadaOptions;
@@ -163,6 +163,10 @@ impl Session {
             if !tables.iter().any(|table| Arc::ptr_eq(table, &places)) {
                 tables.push(places);
             }
+        }
+        for PlannedFiles { footprints, places } in file_accesses(plan) {
+            found.extend(footprints);
+            tables.push(places);
         }
         Announcement {
             query: context.watched().query(),

@@ -38,6 +38,15 @@ pub(super) fn warnings(messages: &[String]) -> Result<RecordBatch> {
     ])
 }
 
+/// What a COPY has written.
+pub(super) fn copied(rows: u64, bytes: u64, file: &str) -> Result<RecordBatch> {
+    table(vec![
+        ("rows", numbers([Some(rows)].into_iter())),
+        ("bytes", numbers([Some(bytes)].into_iter())),
+        ("file", text([Some(file.to_string())].into_iter())),
+    ])
+}
+
 /// `SHOW COUNT(*) WARNINGS`
 pub(super) fn counted(count: usize) -> Result<RecordBatch> {
     table(vec![("@@session.warning_count", numbers([Some(count as u64)].into_iter()))])

@@ -25,6 +25,12 @@ pub(super) enum Command {
     ShowWarnings { counted: bool },
     /// `SHOW VARIABLES [LIKE pattern]`
     ShowVariables { pattern: Option<String> },
+    /// `COPY (SELECT ...) TO 'file'`
+    Copy,
+    /// `CREATE [OR REPLACE] EXTERNAL TABLE ...`
+    CreateFiles,
+    /// `DROP TABLE [IF EXISTS] t, ...`
+    Drop { tables: Vec<TableName>, if_exists: bool },
     /// Begin and end of transactions, which change nothing where all files stay as they are.
     Transaction,
     /// Whatever DataFusion plans.
@@ -87,6 +93,12 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["BEGIN" | "COMMIT" | "ROLLBACK"]
         | ["BEGIN" | "COMMIT" | "ROLLBACK", "WORK"]
         | ["START", "TRANSACTION", ..] => Ok(Command::Transaction),
+        ["COPY", ..] => Ok(Command::Copy),
+        ["CREATE", "EXTERNAL", ..] | ["CREATE", "OR", "REPLACE", "EXTERNAL", ..] => Ok(Command::CreateFiles),
+        ["DROP", "TABLE", "IF", "EXISTS", ..] => {
+            Ok(Command::Drop { tables: table_names(&plain[4..])?, if_exists: true })
+        }
+        ["DROP", "TABLE", ..] => Ok(Command::Drop { tables: table_names(&plain[2..])?, if_exists: false }),
         [] => Err(Error::new(ErrorKind::InvalidInput, "there is no statement")),
         [first, ..] => Err(Error::new(
             ErrorKind::Unsupported,
@@ -124,6 +136,11 @@ fn table_name(tokens: &[&Token]) -> Result<TableName> {
         }
         _ => Err(Error::new(ErrorKind::InvalidInput, "name one table, as t, db.t or t FROM db")),
     }
+}
+
+/// `t, db.t`
+fn table_names(tokens: &[&Token]) -> Result<Vec<TableName>> {
+    tokens.split(|token| matches!(token, Token::Comma)).map(table_name).collect()
 }
 
 /// `[FROM db] [LIKE pattern]`
@@ -243,12 +260,7 @@ mod tests {
 
     #[test]
     fn writes_are_refused() {
-        for sql in [
-            "insert into t values (1)",
-            "drop table t",
-            "create table t (a int)",
-            "replace into t values (1)",
-        ] {
+        for sql in ["insert into t values (1)", "create table t (a int)", "replace into t values (1)"] {
             let error = recognised(sql).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{sql}");
             assert!(error.to_string().contains("only read"), "{error}");

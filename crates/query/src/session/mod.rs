@@ -9,9 +9,11 @@ mod announce;
 mod answer;
 mod command;
 pub mod context;
+mod copy;
 mod described;
 mod dialect;
 mod explain;
+mod files;
 mod forms;
 mod status;
 
@@ -235,6 +237,9 @@ impl Session {
     /// The mounted databases and the engine's own, sorted.
     fn database_names(&self) -> Vec<String> {
         let mut names = self.shared.databases.names();
+        names.extend(self.shared.databases.files().schema_names());
+        names.sort_unstable();
+        names.dedup();
         if !names.iter().any(|name| name.eq_ignore_ascii_case(STATUS)) {
             names.push(STATUS.to_string());
             names.sort_unstable();
@@ -246,7 +251,10 @@ impl Session {
     pub fn use_database(&self, name: &str) -> Result<()> {
         let name = match self.is_status(name) {
             true => STATUS.to_string(),
-            false => self.database_named(name)?.name().to_string(),
+            false => match self.shared.databases.files().schema_named(name) {
+                Some(schema) => schema,
+                None => self.database_named(name)?.name().to_string(),
+            },
         };
         *self.shared.database.write() = Some(name);
         Ok(())
@@ -295,6 +303,25 @@ impl Session {
                 None
             }
             Command::Transaction => None,
+            Command::Copy => {
+                let copy = copy::read(sql, &tokens)?;
+                let tokens = command::tokens(&copy.sql)?;
+                let text = Text {
+                    fingerprint: fingerprint(&tokens, self.database().as_deref()),
+                    name: name_of(sql),
+                };
+                let prepared = self.prepared(&copy.sql, &tokens).await?;
+                let result = self.query(prepared, text, Arc::clone(&context), begun).await?;
+                return self.copied(copy, result, &context).await;
+            }
+            Command::CreateFiles => {
+                self.create_files(sql).await?;
+                None
+            }
+            Command::Drop { tables, if_exists } => {
+                self.drop_tables(&tables, if_exists)?;
+                None
+            }
             shown => Some(self.shown(shown, &context).await?),
         };
         Ok(QueryResult::new(stream_of(answer), None, context, begun))

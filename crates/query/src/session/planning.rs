@@ -54,6 +54,7 @@ impl Session {
     /// Reads a query and resolves its names. Its tables are opened, so that one that cannot be read says why.
     pub(super) async fn prepared(&self, sql: &str, tokens: &[Token]) -> Result<Prepared> {
         let state = self.shared.state.read().clone();
+        self.shared.databases.files().set_server(self.options().server);
         let respelled = forms::respelled(tokens, self.options().server);
         let statement = dialect::parse(respelled.as_deref().unwrap_or(sql))?;
         let relations = names::relations(&statement);
@@ -111,6 +112,10 @@ impl Session {
                 ..NamedTable::default()
             };
             found.tables.insert(key, table);
+            return Ok(());
+        }
+        if let Some(of_files) = self.find_files(database, table).await? {
+            found.tables.insert(key, of_files);
             return Ok(());
         }
         let name = TableName { database: database.map(str::to_string), table: table.to_string() };

@@ -11,10 +11,14 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::context::QueryContext;
 use super::result::Clock;
+use crate::external::FileScanExec;
 use crate::scan::RelationScanExec;
 
 /// Largest share that is told of a query that has not ended.
 const MAX_SHARE: f64 = 0.99;
+
+/// Microseconds that a row of a file takes, about.
+const FILE_ROW_US: f64 = 0.1;
 
 /// How far a query is.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -80,6 +84,13 @@ impl Scans {
         if let Some(scan) = plan.downcast_ref::<RelationScanExec>() {
             // Not 0, so that a scan that was estimated to take no time counts too.
             let time_us = scan.choice().considered.first().map_or(1.0, |(_, cost)| cost.time_us.max(1.0));
+            let (rows, share) = scan.advance();
+            self.rows += rows;
+            self.time_us += time_us;
+            self.done_us += time_us * share;
+        }
+        if let Some(scan) = plan.downcast_ref::<FileScanExec>() {
+            let time_us = scan.rows().map_or(1.0, |rows| (rows as f64 * FILE_ROW_US).max(1.0));
             let (rows, share) = scan.advance();
             self.rows += rows;
             self.time_us += time_us;

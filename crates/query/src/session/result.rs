@@ -150,6 +150,16 @@ impl QueryResult {
         self
     }
 
+    /// The same query with what `change` makes of its stream.
+    pub(super) fn map_stream(
+        mut self,
+        change: impl FnOnce(SendableRecordBatchStream) -> SendableRecordBatchStream,
+    ) -> QueryResult {
+        let none = Box::pin(EmptyRecordBatchStream::new(self.stream.schema()));
+        self.stream = change(std::mem::replace(&mut self.stream, none));
+        self
+    }
+
     /// Columns of the result.
     pub fn schema(&self) -> SchemaRef {
         self.stream.schema()

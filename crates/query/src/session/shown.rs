@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
 
 use super::command::{Command, TableName};
@@ -49,7 +50,13 @@ impl Session {
                     pattern.as_deref(),
                 )?)
             }
-            Command::Use(_) | Command::Set(_) | Command::Transaction | Command::Query => {
+            Command::Use(_)
+            | Command::Set(_)
+            | Command::Transaction
+            | Command::Copy
+            | Command::CreateFiles
+            | Command::Drop { .. }
+            | Command::Query => {
                 Err(Error::new(ErrorKind::InvalidInput, "only SHOW and DESCRIBE show something"))
             }
         }
@@ -65,11 +72,26 @@ impl Session {
         let (database, tables) = match self.is_status_or_default(database) {
             true => (STATUS.to_string(), StatusSchema::names()),
             false => {
-                let database = self.database_or_default(database)?;
+                let (of_files, mut tables) = self.files_in(database)?.unzip();
+                let tables: &mut Vec<String> = tables.get_or_insert_default();
+                let database = match (of_files, self.database_or_default(database)) {
+                    (_, Ok(database)) => database,
+                    (Some(schema), Err(_)) => {
+                        let header = headed(&format!("Tables_in_{schema}"), pattern);
+                        let tables = liked(std::mem::take(tables), pattern)?;
+                        return match full {
+                            true => answer::tables(&header, &tables, &[]),
+                            false => answer::names(&header, &tables),
+                        };
+                    }
+                    (None, Err(error)) => return Err(error),
+                };
                 views = database.views().await?;
-                let mut tables = database.tables();
+                let mut tables = std::mem::take(tables);
+                tables.extend(database.tables());
                 tables.extend(views.iter().cloned());
                 tables.sort_unstable();
+                tables.dedup();
                 (database.name().to_string(), tables)
             }
         };
@@ -90,6 +112,12 @@ impl Session {
         if self.is_status_or_default(name.database.as_deref()) {
             let schema = StatusSchema::schema(&name.table).ok_or_else(|| no_table(&name.table, STATUS))?;
             return answer::fields(&schema);
+        }
+        if let Some(fields) = self.file_fields(name).await? {
+            let names = fields.fields().iter().map(|field| field.name().clone()).collect();
+            let shown = liked(names, pattern)?;
+            let kept = fields.fields().iter().filter(|field| shown.contains(field.name())).cloned();
+            return answer::fields(&Schema::new(kept.collect::<Vec<_>>()));
         }
         let table = self.table(name).await?;
         let definition = table.table().definition();

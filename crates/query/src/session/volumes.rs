@@ -10,7 +10,9 @@ use tanada_volume::{ErrorKind as VolumeErrorKind, Object, OpenOptions};
 
 use super::Session;
 use super::announce::{placed_by, wanted};
+use crate::external::FILES;
 use crate::placement::Steering;
+use crate::store::VolumeObjects;
 use crate::volume::{VolumeFiles, databases, settings};
 use crate::{Error, ErrorKind, Result};
 
@@ -95,7 +97,7 @@ impl Session {
 
     async fn mount_objects(
         &self,
-        directory: &Directory,
+        directory: &Arc<Directory>,
         options: &MountOptions,
         warnings: &mut Vec<String>,
     ) -> Result<Vec<String>> {
@@ -105,10 +107,11 @@ impl Session {
         }
         let files = Arc::new(VolumeFiles::new(volume));
         let folders = databases(&files);
-        if folders.is_empty() {
+        let schemas = self.mount_file_objects(directory, warnings);
+        if folders.is_empty() && schemas.is_empty() {
             let path = directory.path().display();
             let message = format!(
-                "no object of the volume {path} is an InnoDB file; adopt some with: tanada volume adopt {path} PATH"
+                "no object of the volume {path} is an InnoDB file, or a Parquet file; adopt some with: tanada volume adopt {path} PATH"
             );
             return Err(Error::new(ErrorKind::NotFound, message));
         }
@@ -119,7 +122,24 @@ impl Session {
             names.extend(found);
             warnings.extend(warned);
         }
+        names.extend(schemas);
         Ok(names)
+    }
+
+    /// Mounts each uppermost folder of a volume that has Parquet files as a schema; gives their names.
+    fn mount_file_objects(&self, directory: &Arc<Directory>, warnings: &mut Vec<String>) -> Vec<String> {
+        let executors = Arc::clone(&self.shared.environment.executors);
+        let objects = VolumeObjects::new(Arc::clone(directory), executors);
+        let mut names = Vec::new();
+        for folder in objects.folders_with("parquet") {
+            let own = directory.path().file_name().and_then(|name| name.to_str()).unwrap_or(FILES);
+            let name = if folder.is_empty() { own.to_owned() } else { folder.clone() };
+            match self.mount_files(&name, Arc::new(objects.clone()), folder) {
+                Ok(()) => names.push(name),
+                Err(error) => warnings.push(format!("Parquet files of a volume are not mounted: {error}")),
+            }
+        }
+        names
     }
 
     /// Looks whether the adopted files among `names` are what they were, so that no query reads mirrors that are older
