@@ -19,6 +19,10 @@ use crate::{Advisor, Client, Error, ErrorKind, FileLayout, PlanSource, Result, S
 const MAX_KNOWN: usize = 4096;
 /// How long an announcement is kept: tables grow.
 const MAX_AGE: Duration = Duration::from_secs(60);
+/// Events that are taken at once,
+const MAX_BATCH: usize = 256;
+/// and the pause behind them, so that thousands of small statements cost few wakeups.
+const PAUSE: Duration = Duration::from_millis(2);
 /// How long an explanation may take.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 /// The pauses between attempts to connect.
@@ -64,13 +68,16 @@ where
         running: BTreeMap::new(),
         has_warned: false,
     };
-    while let Some(event) = events.recv().await {
-        let handled = tokio::time::timeout(MAX_WAIT, state.handle(event)).await;
-        match handled.unwrap_or_else(|_| Err(Error::new(ErrorKind::Server, "no answer within five seconds")))
-        {
-            Ok(()) => {}
-            Err(error) => state.fail(&error),
+    let mut batch = Vec::new();
+    while events.recv_many(&mut batch, MAX_BATCH).await > 0 {
+        for event in batch.drain(..) {
+            let handled = tokio::time::timeout(MAX_WAIT, state.handle(event)).await;
+            let late = |_| Err(Error::new(ErrorKind::Server, "no answer within five seconds"));
+            if let Err(error) = handled.unwrap_or_else(late) {
+                state.fail(&error);
+            }
         }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -11,8 +11,11 @@ use super::{Protocol, Stream, Unseen, mysql, postgres};
 
 /// Bytes that are read at once.
 const COPY_BYTES: usize = 64 << 10;
-/// Pieces that wait for the one who looks on: 4 MiB at most.
-const MAX_WAITING: usize = 64;
+/// Pieces that wait for the one who looks on: 16 MiB at most.
+const MAX_WAITING: usize = 256;
+/// Who looks on pauses so long between looks, so that a statement costs less than a wakeup. The first piece after a
+/// silence is looked at at once.
+const PAUSE: Duration = Duration::from_millis(5);
 /// After so much silence behind what ends an answer, it has ended.
 const QUIET: Duration = Duration::from_millis(200);
 
@@ -120,23 +123,28 @@ async fn look_on(
     mut running: Running,
     unseen: Arc<Unseen>,
 ) {
+    let mut pieces = Vec::new();
     loop {
-        let chunk = if running.may_have_ended() {
-            match tokio::time::timeout(QUIET, chunks.recv()).await {
-                Ok(chunk) => chunk,
+        let received = if running.may_have_ended() {
+            match tokio::time::timeout(QUIET, chunks.recv_many(&mut pieces, MAX_WAITING)).await {
+                Ok(received) => received,
                 Err(_) => {
                     running.end();
                     continue;
                 }
             }
         } else {
-            chunks.recv().await
+            chunks.recv_many(&mut pieces, MAX_WAITING).await
         };
-        let Some(chunk) = chunk else { break };
-        if !watch.see(&chunk, &mut running) {
+        let is_seen = pieces.drain(..).all(|chunk| watch.see(&chunk, &mut running));
+        if !is_seen {
             unseen.say(watch.hidden());
             break;
         }
+        if received == 0 {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
     }
     running.end();
 }
