@@ -101,6 +101,23 @@ pub trait Statistics: Send {
     /// # Errors
     /// If the server cannot be asked.
     fn file_reads(&mut self) -> BoxFuture<'_, Result<Vec<FileReads>>>;
+
+    /// The statements that other clients run now, as far as they may be seen.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    fn statements(&mut self) -> BoxFuture<'_, Result<Vec<RunningStatement>>>;
+}
+
+/// A statement that a server runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningStatement {
+    /// The server's number of the connection.
+    pub connection: u64,
+    /// The default database.
+    pub database: Option<String>,
+    /// The text.
+    pub statement: String,
 }
 
 /// Reads of a file that a server has counted.

@@ -36,7 +36,9 @@ pub mod plan;
 pub mod proxy;
 pub mod server;
 
-pub use access::{AccessKind, FileLayout, FileReads, IndexPlaces, PlanSource, PlannedAccess, Statistics};
+pub use access::{
+    AccessKind, FileLayout, FileReads, IndexPlaces, PlanSource, PlannedAccess, RunningStatement, Statistics,
+};
 pub use advice::Advisor;
 pub use client::{Client, Mounts};
 pub use error::{Error, ErrorKind, Result};

@@ -214,7 +214,7 @@ where
         None => format!("listening at {at}\n"),
     })?;
     let (events, received) = tokio::sync::mpsc::channel(MAX_WAITING);
-    tokio::spawn(explain(connect, received));
+    tokio::spawn(explain(connect, received, listening.unseen()));
     let mut terminated = signal(SignalKind::terminate()).map_err(Failure::failed)?;
     tokio::select! {
         () = listening.serve(events) => {}

@@ -7,6 +7,8 @@
 //! 3. The explainer asks the server over a connection of its own, once for each fingerprint, and tells the mount. What
 //!    changes tables or statistics makes it forget.
 //!
+//! Statements of connections that pass unseen are looked up in the server's own list of what runs.
+//!
 //! Nothing that fails or is slow here holds up a connection: no copy waits for any of these queues. What is encrypted
 //! or compressed passes unseen, which is said once.
 
@@ -78,10 +80,15 @@ async fn connect(address: &Address) -> io::Result<Box<dyn Stream>> {
 pub struct Unseen(AtomicBool);
 
 impl Unseen {
+    /// Whether there was any.
+    pub fn is_any(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn say(&self, what: &str) {
         if !self.0.swap(true, Ordering::Relaxed) {
             tanada_io::warn(&format!(
-                "{what} connections pass through the proxy unseen: nothing is placed for their statements"
+                "{what} connections pass through the proxy unseen: their statements are looked up in the server's list"
             ));
         }
     }
@@ -93,6 +100,7 @@ pub struct Proxy {
     listener: Listener,
     server: Address,
     protocol: Protocol,
+    unseen: Arc<Unseen>,
 }
 
 #[derive(Debug)]
@@ -122,7 +130,12 @@ impl Proxy {
                 Listener::Unix(UnixListener::bind(path)?, path.clone())
             }
         };
-        Ok(Proxy { listener, server, protocol })
+        Ok(Proxy { listener, server, protocol, unseen: Arc::default() })
+    }
+
+    /// Whether connections pass that cannot be seen.
+    pub fn unseen(&self) -> Arc<Unseen> {
+        self.unseen.clone()
     }
 
     /// The port that it listens at, if it has one.
@@ -135,7 +148,7 @@ impl Proxy {
 
     /// Serves clients until it is dropped. Statements go to `events`, as long as there is space.
     pub async fn serve(self, events: Sender<Event>) {
-        let unseen = Arc::new(Unseen::default());
+        let unseen = self.unseen.clone();
         let server = Arc::new(self.server.clone());
         let mut connection: u64 = 0;
         loop {

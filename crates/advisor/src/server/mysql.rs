@@ -14,7 +14,9 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder, Row};
 
 use super::credentials::Target;
-use crate::{Error, FileReads, PlanSource, PlannedAccess, Result, Statistics, normalized, plan};
+use crate::{
+    Error, FileReads, PlanSource, PlannedAccess, Result, RunningStatement, Statistics, normalized, plan,
+};
 
 /// Sets the session up; each where the server knows it.
 const SETTINGS: [&str; 5] = [
@@ -171,7 +173,25 @@ impl PlanSource for MySql {
     }
 }
 
+/// What other connections run: MySQL,
+const STATEMENTS_OF_MYSQL: &str = "select id, db, info from performance_schema.processlist \
+     where command in ('Query', 'Execute') and info is not null and id <> connection_id()";
+/// and MariaDB.
+const STATEMENTS_OF_MARIADB: &str = "select id, db, info from information_schema.processlist \
+     where command in ('Query', 'Execute') and info is not null and id <> connection_id()";
+
 impl Statistics for MySql {
+    fn statements(&mut self) -> BoxFuture<'_, Result<Vec<RunningStatement>>> {
+        async move {
+            let query = if self.is_mariadb { STATEMENTS_OF_MARIADB } else { STATEMENTS_OF_MYSQL };
+            let rows: Vec<(u64, Option<String>, String)> =
+                self.connection.query(query).await.map_err(Error::server)?;
+            let of = |(connection, database, statement)| RunningStatement { connection, database, statement };
+            Ok(rows.into_iter().map(of).collect())
+        }
+        .boxed()
+    }
+
     fn rows<'a>(&'a mut self, database: &'a str, table: &'a str) -> BoxFuture<'a, Result<Option<f64>>> {
         async move {
             let statement = "select cast(table_rows as double) from information_schema.tables \

@@ -11,7 +11,10 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::credentials::Target;
 use crate::layout::heap;
-use crate::{Error, FileLayout, FileReads, IndexPlaces, PlanSource, PlannedAccess, Result, Statistics, plan};
+use crate::{
+    Error, FileLayout, FileReads, IndexPlaces, PlanSource, PlannedAccess, Result, RunningStatement,
+    Statistics, plan,
+};
 
 /// A connection to one database of PostgreSQL.
 #[derive(Debug, Clone)]
@@ -139,6 +142,21 @@ impl FileLayout for Postgres {
 }
 
 impl Statistics for Postgres {
+    fn statements(&mut self) -> BoxFuture<'_, Result<Vec<RunningStatement>>> {
+        async move {
+            let statement = "select pid::int8, datname::text, query from pg_stat_activity \
+                             where state = 'active' and pid <> pg_backend_pid() and datname = current_database()";
+            let rows = self.client.query(statement, &[]).await.map_err(said)?;
+            let of = |row: &tokio_postgres::Row| RunningStatement {
+                connection: u64::try_from(row.get::<_, i64>(0)).unwrap_or(0),
+                database: row.get(1),
+                statement: row.get(2),
+            };
+            Ok(rows.iter().map(of).collect())
+        }
+        .boxed()
+    }
+
     fn rows<'a>(&'a mut self, database: &'a str, table: &'a str) -> BoxFuture<'a, Result<Option<f64>>> {
         async move {
             let statement = "select c.reltuples::float8 from pg_class c join pg_namespace n on n.oid = c.relnamespace \

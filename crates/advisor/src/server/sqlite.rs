@@ -10,7 +10,8 @@ use rusqlite::{Connection, OpenFlags};
 use crate::layout::trees::{Tree, tree};
 use crate::plan::program::{Step, TreeAccess, accesses};
 use crate::{
-    AccessKind, Error, FileLayout, FileReads, IndexPlaces, PlanSource, PlannedAccess, Result, Statistics,
+    AccessKind, Error, FileLayout, FileReads, IndexPlaces, PlanSource, PlannedAccess, Result,
+    RunningStatement, Statistics,
 };
 
 /// Keys of a look-up within the loop of a tree of which nothing is known.
@@ -185,6 +186,11 @@ impl Statistics for Sqlite {
 
     fn file_reads(&mut self) -> BoxFuture<'_, Result<Vec<FileReads>>> {
         // The library counts none.
+        async { Ok(Vec::new()) }.boxed()
+    }
+
+    fn statements(&mut self) -> BoxFuture<'_, Result<Vec<RunningStatement>>> {
+        // Other processes are not seen.
         async { Ok(Vec::new()) }.boxed()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tanada_advisor::layout::InnodbLayout;
 use tanada_advisor::message::{Announcement, ObjectReads};
+use tanada_advisor::proxy::{Address, Connect, Explainer, Protocol, Proxy, explain};
 use tanada_advisor::server::MySql;
 use tanada_advisor::{Advisor, Client, Guide, Mounts, listen};
 use tanada_io::{ExecutorOptions, Executors};
@@ -133,5 +134,48 @@ fn announced_indexes_go_up_and_come_back_when_their_query_is_over() {
         assert!(Client::connect(folder.path()).await.is_err());
         guide.stop(&executors).await.unwrap();
     });
+    executors.block_on(move || async move { directory.close().await.unwrap() }).unwrap();
+}
+
+/// Statements of a compressed connection cannot be seen on their way, nor can those that TLS hides.
+#[test]
+fn statements_of_unseen_connections_are_found_in_the_servers_list() {
+    let Some(server) = MariaDb::get() else { return };
+    let executors = executors();
+    let folder = tempfile::tempdir().unwrap();
+    let orders = "data/shop/orders.ibd";
+    let path = folder.path().to_owned();
+    let directory = executors.block_on(move || async move { volume(&path, &[orders]).await }).unwrap();
+    let runtime = Runtime::new().unwrap();
+    let socket = server.folder().join("compressed");
+    let guide = runtime.block_on(async {
+        let guide = Guide::start(&directory, "plan", None, &executors).await.unwrap();
+        guide.count(&[ObjectReads { object: orders.to_owned(), reads: 1000, bytes: 1000 << 14 }]);
+        guide
+    });
+    let listening = runtime.block_on(async { listen(folder.path(), guide.clone()).unwrap() });
+    let connect: Connect<MySql, InnodbLayout> = {
+        let (server, executors, folder) = (server.clone(), executors.clone(), folder.path().to_owned());
+        Box::new(move || {
+            let (server, executors, folder) = (server.clone(), executors.clone(), folder.clone());
+            Box::pin(async move {
+                let advisor = advisor(&server, &executors).await;
+                Ok(Explainer { advisor, client: Client::connect(&folder).await? })
+            })
+        })
+    };
+    let at = Address::Unix(socket.clone());
+    let proxy =
+        runtime.block_on(Proxy::listen(&at, Address::Unix(server.socket()), Protocol::MySql)).unwrap();
+    let (events, received) = tokio::sync::mpsc::channel(16);
+    let explaining = runtime.spawn(explain(connect, received, proxy.unseen()));
+    let serving = runtime.spawn(proxy.serve(events));
+    let statement = "select count(o_text), sleep(2) from shop.orders where o_text like '%x%';";
+    server.try_ask(&socket, &["--compress"], statement).unwrap();
+    assert!(fast_chunks(&directory, orders) > 20);
+    serving.abort();
+    explaining.abort();
+    drop(listening);
+    runtime.block_on(guide.stop(&executors)).unwrap();
     executors.block_on(move || async move { directory.close().await.unwrap() }).unwrap();
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder};
 use tanada_advisor::layout::InnodbLayout;
-use tanada_advisor::proxy::{Address, Connect, Event, Protocol, Proxy, explain};
+use tanada_advisor::proxy::{Address, Connect, Event, Protocol, Proxy, Unseen, explain};
 use tanada_advisor::server::MySql;
 use tanada_advisor::{Error, ErrorKind};
 use tokio::runtime::Runtime;
@@ -21,6 +21,7 @@ struct Proxied {
     runtime: Runtime,
     socket: PathBuf,
     serving: JoinHandle<()>,
+    unseen: Arc<Unseen>,
     events: Option<Receiver<Event>>,
 }
 
@@ -34,8 +35,9 @@ impl Proxied {
         let at = Address::Unix(socket.clone());
         let listen = Proxy::listen(&at, Address::Unix(server.socket()), Protocol::MySql);
         let proxy = runtime.block_on(listen).unwrap();
+        let unseen = proxy.unseen();
         let serving = runtime.spawn(proxy.serve(events));
-        Some(Proxied { server, runtime, socket, serving, events: Some(received) })
+        Some(Proxied { server, runtime, socket, serving, unseen, events: Some(received) })
     }
 
     fn ask(&self, options: &[&str], statements: &str) -> Result<String, String> {
@@ -102,7 +104,9 @@ fn answers_through_the_proxy_are_those_without_it() {
     let direct = proxied.server.ask(&statements);
     assert!(direct.len() > 30_000_000 && direct.ends_with("the end\nthe end\n"), "{}", direct.len());
     assert!(proxied.ask(&[], &statements).unwrap() == direct, "the answers differ");
+    assert!(!proxied.unseen.is_any());
     assert!(proxied.ask(&["--compress"], &statements).unwrap() == direct, "the compressed answers differ");
+    assert!(proxied.unseen.is_any());
     let wrong = "select no_such_column from shop.orders;";
     let refusals = [proxied.server.socket(), proxied.socket.clone()]
         .map(|socket| proxied.server.try_ask(&socket, &[], wrong));
@@ -170,13 +174,15 @@ fn failing_and_hanging_advisors_delay_no_statement() {
     // Nobody takes events out of a queue that has space for two.
     assert!(slowest(&proxied) < Duration::from_secs(2));
     let fails: Connecting = Box::new(|| Box::pin(async { Err(Error::new(ErrorKind::Server, "it is down")) }));
-    let failing = proxied.runtime.spawn(explain(fails, proxied.events.take().unwrap()));
+    let failing =
+        proxied.runtime.spawn(explain(fails, proxied.events.take().unwrap(), proxied.unseen.clone()));
     assert!(slowest(&proxied) < Duration::from_secs(2));
     failing.abort();
     drop(proxied);
     let Some(mut proxied) = Proxied::new("hanging", 2) else { return };
     let hangs: Connecting = Box::new(|| Box::pin(std::future::pending()));
-    let hanging = proxied.runtime.spawn(explain(hangs, proxied.events.take().unwrap()));
+    let hanging =
+        proxied.runtime.spawn(explain(hangs, proxied.events.take().unwrap(), proxied.unseen.clone()));
     assert!(slowest(&proxied) < Duration::from_secs(2));
     hanging.abort();
 }
