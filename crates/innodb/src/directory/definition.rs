@@ -187,7 +187,7 @@ pub(super) async fn check_ddl(
 }
 
 /// A whole file of definitions.
-async fn read_file(disk: &dyn Files, path: &Path) -> Result<Vec<u8>> {
+pub(super) async fn read_file(disk: &dyn Files, path: &Path) -> Result<Vec<u8>> {
     let wrong = |what: &str| Error::new(ErrorKind::InvalidInput, format!("{} {what}", path.display()));
     match disk.kind(path).map_err(|error| unreadable(path, &error))? {
         FileKind::Folder => return Err(wrong("is a folder, not a file of definitions")),

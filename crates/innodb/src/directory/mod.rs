@@ -8,6 +8,7 @@ mod belonging;
 mod beside;
 mod clean;
 mod definition;
+mod description;
 mod dictionary;
 mod elsewhere;
 mod file_name;

@@ -41,6 +41,15 @@ const INDEXES_TABLE: usize = 0;
 const INDEXES_ID: usize = 1;
 const INDEXES_NAME: usize = 4;
 const INDEXES_ROOT_PAGE: usize = 8;
+const FOREIGN_TABLE: &str = "SYS_FOREIGN";
+const FOREIGN_COLUMNS_TABLE: &str = "SYS_FOREIGN_COLS";
+const FOREIGN_ID: usize = 0;
+const FOREIGN_CHILD: usize = 3;
+const FOREIGN_PARENT: usize = 4;
+/// Number of columns, with the bits of what it does in the highest byte.
+const FOREIGN_NUMBER: usize = 5;
+const FOREIGN_COLUMN: usize = 4;
+const PARENT_COLUMN: usize = 5;
 const COLUMNS_TABLE: usize = 0;
 const COLUMNS_NAME: usize = 4;
 const COLUMNS_TYPE: usize = 5;
@@ -76,6 +85,19 @@ pub(super) struct SystemColumn {
     pub(super) length_bytes: u32,
 }
 
+/// A foreign key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SystemForeignKey {
+    /// `database/name`.
+    pub(super) id: String,
+    /// The parent table, as a path of its file.
+    pub(super) parent: String,
+    /// What it does with rows of the child: InnoDB's bits.
+    pub(super) flags: u32,
+    /// Names of its columns and of the parent's.
+    pub(super) columns: Vec<(String, String)>,
+}
+
 /// Tables by the path of their file without extension, and indexes by table id.
 #[derive(Debug)]
 pub(super) struct SystemTables {
@@ -83,6 +105,8 @@ pub(super) struct SystemTables {
     tables: HashMap<String, SystemTable>,
     indexes: HashMap<u64, Vec<SystemIndex>>,
     columns: HashMap<u64, Vec<SystemColumn>>,
+    /// By the child's path, sorted by name.
+    foreign_keys: HashMap<String, Vec<SystemForeignKey>>,
 }
 
 impl SystemTables {
@@ -102,6 +126,7 @@ impl SystemTables {
             tables: HashMap::new(),
             indexes: HashMap::new(),
             columns: HashMap::new(),
+            foreign_keys: HashMap::new(),
         };
         let tree = Tree { space: &space, context };
         let tables_root = PageNo(u32_at(header.bytes(), TABLES_ROOT));
@@ -110,7 +135,49 @@ impl SystemTables {
         tree.rows(indexes_root, &mut |row| system.add_index(row)).await?;
         let columns_root = PageNo(u32_at(header.bytes(), COLUMNS_ROOT));
         tree.rows(columns_root, &mut |row| system.add_column(row)).await?;
+        system.read_foreign_keys(&tree).await?;
         Ok(system)
+    }
+
+    /// Their two tables are tables like others, whose roots the indexes name.
+    async fn read_foreign_keys(&mut self, tree: &Tree<'_>) -> Result<()> {
+        let root = |name: &str| {
+            let table = self.tables.get(name)?;
+            self.indexes.get(&table.id)?.first().map(|index| index.root).filter(|root| *root != PageNo::NULL)
+        };
+        let (Some(keys_root), Some(columns_root)) = (root(FOREIGN_TABLE), root(FOREIGN_COLUMNS_TABLE)) else {
+            return Ok(());
+        };
+        let mut columns: HashMap<String, Vec<(String, String)>> = HashMap::new();
+        tree.rows(columns_root, &mut |row| {
+            let names = (row.text(FOREIGN_COLUMN)?, row.text(PARENT_COLUMN)?);
+            columns.entry(row.text(FOREIGN_ID)?).or_default().push(names);
+            Some(())
+        })
+        .await?;
+        let mut keys: HashMap<String, Vec<SystemForeignKey>> = HashMap::new();
+        tree.rows(keys_root, &mut |row| {
+            let id = row.text(FOREIGN_ID)?;
+            let number = u32::from_be_bytes(row.field(FOREIGN_NUMBER)?.try_into().ok()?);
+            let columns = columns.remove(&id).unwrap_or_default();
+            let key =
+                SystemForeignKey { parent: row.text(FOREIGN_PARENT)?, flags: number >> 24, columns, id };
+            keys.entry(row.text(FOREIGN_CHILD)?).or_default().push(key);
+            Some(())
+        })
+        .await?;
+        self.foreign_keys = keys;
+        Ok(())
+    }
+
+    /// The foreign keys of the child whose file is `database/stem`.
+    pub(super) fn foreign_keys(&self, name: &str) -> &[SystemForeignKey] {
+        self.foreign_keys.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Whether a table's file lies outside of its database's folder.
+    pub(super) fn is_elsewhere(disk: &dyn Files, folder: &Path, stem: &str) -> bool {
+        disk.exists(&folder.join(format!("{stem}.isl")))
     }
 
     fn add_table(&mut self, row: &Row<'_>) -> Option<()> {
@@ -268,6 +335,10 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
+    fn text(&self, no: usize) -> Option<String> {
+        self.field(no).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
     fn field(&self, no: usize) -> Option<&'a [u8]> {
         self.fields.get(no).copied().flatten()
     }

@@ -12,6 +12,7 @@
 //! columns in SQL order only: what instant ALTER did to the stored order is in the clustered index
 //! ([`super::instant_mariadb`]).
 
+use super::description::Check;
 use super::frm_bytes::{Bytes, corrupt, names};
 use super::frm_column::{FieldExpressions, FrmColumn, Interval};
 use super::frm_default::DefaultRow;
@@ -44,6 +45,8 @@ const EXPRESSION_HEADER: usize = 6;
 const GENERATED_VIRTUAL: u8 = 0;
 const GENERATED_STORED: u8 = 1;
 const DEFAULT: u8 = 2;
+const CHECK_OF_FIELD: u8 = 3;
+const CHECK_OF_TABLE: u8 = 4;
 /// Field number of an expression that belongs to the table.
 const NO_FIELD: u16 = u16::MAX;
 
@@ -66,13 +69,33 @@ pub fn table_from_frm(frm: &[u8], database: &str, name: &str) -> Result<TableDef
         .map_err(|error| error.within(format!("definition of {database}.{name}")))
 }
 
-fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinition> {
-    check_header(frm)?;
+/// The extra segment, and the form with its position.
+pub(super) fn parts(frm: Bytes<'_>) -> Result<(Extra<'_>, usize, Form<'_>)> {
     let extra_len = frm.size16(4)?;
     let extra = Extra::read(frm.slice(HEADER_LEN, extra_len)?)?;
-    let form = Form::locate(frm, frm.size32(HEADER_LEN + extra_len)?)?;
+    let form_at = frm.size32(HEADER_LEN + extra_len)?;
+    Ok((extra, form_at, Form::locate(frm, form_at)?))
+}
+
+/// All fields, those that SQL does not know among them.
+pub(super) fn fields(frm: Bytes<'_>, form: &Form<'_>, extra: &Extra<'_>) -> Result<Vec<FrmColumn>> {
     let is_of_mysql_57 = MYSQL_57.contains(&frm.u32(SERVER_VERSION)?);
-    let fields = form.columns(&extra, is_of_mysql_57, DefaultRow::locate(frm).ok())?;
+    form.columns(extra, is_of_mysql_57, DefaultRow::locate(frm).ok())
+}
+
+/// What lies behind the row of defaults.
+pub(super) fn behind_defaults(frm: Bytes<'_>) -> Result<Bytes<'_>> {
+    let keys_len = match frm.u16(14)? {
+        u16::MAX => frm.size32(47)?,
+        len => usize::from(len),
+    };
+    frm.rest(frm.size16(6)?.saturating_add(keys_len).saturating_add(frm.size16(16)?))
+}
+
+fn definition(frm: Bytes<'_>, database: &str, name: &str) -> Result<TableDefinition> {
+    check_header(frm)?;
+    let (extra, _, form) = parts(frm)?;
+    let fields = fields(frm, &form, &extra)?;
     let (columns, numbers) = shown(fields);
     let row_end = extra
         .row_end
@@ -110,7 +133,7 @@ fn unsupported(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unsupported, message)
 }
 
-fn check_header(frm: Bytes<'_>) -> Result<()> {
+pub(super) fn check_header(frm: Bytes<'_>) -> Result<()> {
     if frm.as_slice().starts_with(b"TYPE=") {
         return Err(unsupported("it is a view"));
     }
@@ -139,7 +162,7 @@ fn row_format(code: u8) -> RowFormat {
 }
 
 /// The form and the lists after it.
-struct Form<'a> {
+pub(super) struct Form<'a> {
     fields: usize,
     fields_at: Bytes<'a>,
     names: Bytes<'a>,
@@ -228,6 +251,32 @@ impl<'a> Form<'a> {
         Ok(intervals)
     }
 
+    /// The checks of each column, and those of the table.
+    pub(super) fn checks(&self) -> Result<(Vec<Option<String>>, Vec<Check>)> {
+        let mut of_fields = vec![None; self.fields];
+        let mut of_table = Vec::new();
+        let list = self.expressions;
+        let mut at = EXPRESSIONS_BASE;
+        while at < list.len() {
+            let (kind, field) = (list.u8(at)?, list.size16(at + 1)?);
+            let (text_len, name_len) = (list.size16(at + 3)?, usize::from(list.u8(at + 5)?));
+            at += EXPRESSION_HEADER;
+            let name = String::from_utf8_lossy(list.slice(at, name_len)?.as_slice()).into_owned();
+            let text = list.slice(at + name_len, text_len)?.as_slice();
+            let text = String::from_utf8_lossy(text).into_owned();
+            at += name_len + text_len;
+            match kind {
+                CHECK_OF_FIELD => {
+                    let slot = of_fields.get_mut(field);
+                    *slot.ok_or_else(|| corrupt(format!("a check belongs to column {field}")))? = Some(text);
+                }
+                CHECK_OF_TABLE => of_table.push(Check { name, expression: text, enforced: true }),
+                _ => {}
+            }
+        }
+        Ok((of_fields, of_table))
+    }
+
     /// The expressions of each column.
     fn expressions(&self) -> Result<Vec<FieldExpressions>> {
         let mut expressions = vec![FieldExpressions::default(); self.fields];
@@ -261,7 +310,7 @@ impl<'a> Form<'a> {
 
 /// The columns SQL can name, and where each field of the `.frm` went. Left out are the hash columns of long unique
 /// keys, which are last and not stored.
-fn shown(fields: Vec<FrmColumn>) -> (Vec<Column>, Vec<Option<ColumnNo>>) {
+pub(super) fn shown(fields: Vec<FrmColumn>) -> (Vec<Column>, Vec<Option<ColumnNo>>) {
     let mut columns = Vec::with_capacity(fields.len());
     let mut numbers = Vec::with_capacity(fields.len());
     for field in fields {

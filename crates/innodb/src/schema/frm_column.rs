@@ -38,6 +38,18 @@ const COMPRESSED_VARCHAR: u8 = 141;
 /// JSON of MySQL 5.7; of MariaDB before 10.2, a generated column.
 const JSON_OR_OLD_VIRTUAL: u8 = 245;
 
+/// The types of geometries by their codes, which lie where other columns have their collation.
+const GEOMETRIES: [&str; 8] = [
+    "geometry",
+    "point",
+    "linestring",
+    "polygon",
+    "multipoint",
+    "multilinestring",
+    "multipolygon",
+    "geometrycollection",
+];
+
 pub(super) struct FrmColumn {
     pub(super) column: Column,
     pub(super) visibility: Visibility,
@@ -202,6 +214,10 @@ impl RawColumn {
                 }
             }
             ColumnType::Year => return Some(format!("year({})", self.length)),
+            ColumnType::Geometry => {
+                let kind = usize::from(self.collation_id & 0xff);
+                return GEOMETRIES.get(kind).map(|name| (*name).to_owned());
+            }
             _ => return None,
         };
         if self.flags & FLAG_SIGNED == 0 {

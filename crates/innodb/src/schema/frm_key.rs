@@ -9,6 +9,10 @@ const PART_LEN: usize = 9;
 const FLAG_UNIQUE: u16 = 1;
 const FLAG_FULLTEXT: u16 = 128;
 const FLAG_SPATIAL: u16 = 1024;
+const FLAG_COMMENT: u16 = 4096;
+const FLAG_PARSER: u16 = 1 << 14;
+const ALGORITHM_BTREE: u8 = 1;
+const ALGORITHM_HASH: u8 = 3;
 const ALGORITHM_LONG_HASH: u8 = 5;
 /// MariaDB 11.7 and later: an index whose nodes are rows of a hidden table with a file of its own.
 const ALGORITHM_VECTOR: u8 = 7;
@@ -21,6 +25,13 @@ pub(super) struct FrmKey {
     /// Whether it is an ordinary B+tree; a long unique key is a tree over hashes.
     pub(super) is_btree: bool,
     pub(super) fulltext: bool,
+    pub(super) spatial: bool,
+    /// The algorithm that was asked for.
+    pub(super) algorithm: Option<&'static str>,
+    pub(super) block_size: u16,
+    pub(super) comment: String,
+    pub(super) has_parser: bool,
+    has_comment: bool,
     /// Whether it is no tree of its table, but a table beside it.
     pub(super) is_vector: bool,
     pub(super) parts: Vec<FrmKeyPart>,
@@ -50,12 +61,19 @@ pub(super) fn read(section: Bytes<'_>) -> Result<Vec<FrmKey>> {
     if count == 0 {
         return Ok(keys);
     }
-    let (list, _) = names(section.rest(at)?)?;
+    let (list, used) = names(section.rest(at)?)?;
+    at += used;
     if list.len() != count {
         return Err(corrupt(format!("{count} keys have {} names", list.len())));
     }
     for (key, name) in keys.iter_mut().zip(list) {
         key.name = String::from_utf8_lossy(name).into_owned();
+    }
+    for key in keys.iter_mut().filter(|key| key.has_comment) {
+        // What only SHOW CREATE TABLE prints keeps no table from being read.
+        let Ok(comment) = section.size16(at).and_then(|len| section.slice(at + 2, len)) else { break };
+        key.comment = String::from_utf8_lossy(comment.as_slice()).into_owned();
+        at += 2 + comment.len();
     }
     Ok(keys)
 }
@@ -82,6 +100,16 @@ fn read_key(bytes: Bytes<'_>) -> Result<(FrmKey, usize)> {
         unique: flags & FLAG_UNIQUE != 0 || long_hash,
         is_btree: !fulltext && flags & FLAG_SPATIAL == 0 && !long_hash,
         fulltext,
+        spatial: flags & FLAG_SPATIAL != 0,
+        algorithm: match algorithm {
+            ALGORITHM_BTREE => Some("BTREE"),
+            ALGORITHM_HASH | ALGORITHM_LONG_HASH => Some("HASH"),
+            _ => None,
+        },
+        block_size: bytes.u16(6)?,
+        comment: String::new(),
+        has_parser: flags & FLAG_PARSER != 0,
+        has_comment: flags & FLAG_COMMENT != 0,
         is_vector: algorithm == ALGORITHM_VECTOR,
         parts,
     };

@@ -128,6 +128,13 @@ pub(crate) fn table_named_by_sdi(json: &[u8]) -> Option<(String, String)> {
     (object.dd_object_type == "Table").then_some(named)
 }
 
+/// The text `key` of a dictionary object; empty if there is none.
+pub(crate) fn private_text(json: &[u8], key: &str) -> String {
+    let object: Option<SdiObject> = serde_json::from_str(&String::from_utf8_lossy(json)).ok();
+    let text = object.as_ref().and_then(|object| object.dd_object.get(key)?.as_str());
+    text.unwrap_or_default().to_owned()
+}
+
 /// Ids of the tablespaces that a table's dictionary object names, one for each partition; `None` where it names none.
 pub(crate) type SdiTableSpaces = Vec<Option<SpaceId>>;
 

@@ -33,6 +33,7 @@ const INFO_DELETED: u8 = 0x20;
 const KEY_BYTES: usize = 4 + 8;
 const FIXED_BYTES: usize = KEY_BYTES + 6 + 7 + 4 + 4;
 const TYPE_TABLE: u32 = 1;
+const TYPE_TABLESPACE: u32 = 2;
 const REFERENCE_BYTES: usize = 20;
 const BLOB_HEADER: usize = 8;
 
@@ -41,6 +42,18 @@ const BLOB_HEADER: usize = 8;
 /// # Errors
 /// If a page cannot be read, or the tree is damaged.
 pub async fn read_sdi_tables(space: &Tablespace, context: &IoContext) -> Result<Vec<Vec<u8>>> {
+    read_objects(space, TYPE_TABLE, context).await
+}
+
+/// The JSON of the tablespace's own object in `space`.
+///
+/// # Errors
+/// If a page cannot be read, or the tree is damaged.
+pub(crate) async fn read_sdi_spaces(space: &Tablespace, context: &IoContext) -> Result<Vec<Vec<u8>>> {
+    read_objects(space, TYPE_TABLESPACE, context).await
+}
+
+async fn read_objects(space: &Tablespace, kind: u32, context: &IoContext) -> Result<Vec<Vec<u8>>> {
     let Some(root) = space.sdi_root() else {
         return Ok(Vec::new());
     };
@@ -49,7 +62,7 @@ pub async fn read_sdi_tables(space: &Tablespace, context: &IoContext) -> Result<
     let mut leaves = 0;
     while let Some(page) = leaf {
         for record in records(space, &page)? {
-            if let Some(json) = table_object(space, &page, record, context).await? {
+            if let Some(json) = object(space, &page, record, kind, context).await? {
                 objects.push(json);
             }
         }
@@ -114,17 +127,18 @@ fn records(space: &Tablespace, page: &Page) -> Result<Vec<usize>> {
     }
 }
 
-/// The JSON of the record at `origin`, unless it is deleted or no table.
-async fn table_object(
+/// The JSON of the record at `origin`, unless it is deleted or of another kind.
+async fn object(
     space: &Tablespace,
     page: &Page,
     origin: usize,
+    kind: u32,
     context: &IoContext,
 ) -> Result<Option<Vec<u8>>> {
     let bytes = page.bytes();
     let outside = || damaged(space, page, "a record ends outside of its page");
     let fixed = bytes.get(origin..origin + FIXED_BYTES).ok_or_else(outside)?;
-    if bytes[origin - RECORD_HEADER] & INFO_DELETED != 0 || u32_at(fixed, 0) != TYPE_TABLE {
+    if bytes[origin - RECORD_HEADER] & INFO_DELETED != 0 || u32_at(fixed, 0) != kind {
         return Ok(None);
     }
     let json_len = u32_at(fixed, FIXED_BYTES - 8) as usize;

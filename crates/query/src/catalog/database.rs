@@ -8,6 +8,7 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::DataFusionError;
 use datafusion::logical_expr::TableType;
 use parking_lot::Mutex;
+use tanada_innodb::schema::TableDescription;
 use tanada_innodb::{Beside, Catalog};
 use tanada_io::Executors;
 
@@ -59,6 +60,17 @@ impl Database {
         let (catalog, database, wanted) = (Arc::clone(&self.catalog), self.name.clone(), name.to_string());
         let found = self.executors.spawn(move || async move { catalog.beside(&database, &wanted).await });
         Ok(found.await??)
+    }
+
+    /// How a table was created.
+    ///
+    /// # Errors
+    /// If there is no such table, or its definition has what is not read.
+    pub async fn description(&self, name: &str) -> Result<TableDescription> {
+        let name = self.spelling(name).unwrap_or_else(|| name.to_string());
+        let (catalog, database) = (Arc::clone(&self.catalog), self.name.clone());
+        let read = self.executors.spawn(move || async move { catalog.description(&database, &name).await });
+        Ok(read.await??)
     }
 
     /// Names of its views, sorted.

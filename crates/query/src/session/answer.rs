@@ -98,6 +98,14 @@ pub(super) fn fields(schema: &Schema) -> Result<RecordBatch> {
     ])
 }
 
+/// `SHOW CREATE TABLE`
+pub(super) fn create_table(name: &str, statement: String) -> Result<RecordBatch> {
+    table(vec![
+        ("Table", text([Some(name.to_string())].into_iter())),
+        ("Create Table", text([Some(statement)].into_iter())),
+    ])
+}
+
 /// `SHOW VARIABLES`
 pub(super) fn variables(variables: &[(String, Option<String>)]) -> Result<RecordBatch> {
     table(vec![

@@ -21,6 +21,8 @@ pub(super) enum Command {
     ShowColumns { table: TableName, full: bool, pattern: Option<String> },
     /// `SHOW INDEX FROM t`
     ShowIndex(TableName),
+    /// `SHOW CREATE TABLE t`, `SHOW CREATE VIEW v`
+    ShowCreate { table: TableName, view: bool },
     /// `SHOW WARNINGS`, and with `counted` `SHOW COUNT(*) WARNINGS`.
     ShowWarnings { counted: bool },
     /// `SHOW VARIABLES [LIKE pattern]`
@@ -73,6 +75,9 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["SHOW", "INDEX" | "INDEXES" | "KEYS", "FROM" | "IN", ..] => {
             Ok(Command::ShowIndex(table_name(&plain[3..])?))
         }
+        ["SHOW", "CREATE", kind @ ("TABLE" | "VIEW"), ..] => {
+            Ok(Command::ShowCreate { table: table_name(&plain[3..])?, view: *kind == "VIEW" })
+        }
         ["SHOW", "VARIABLES", ..] => variables(&plain[2..]),
         ["SHOW", "SESSION" | "LOCAL" | "GLOBAL", "VARIABLES", ..] => variables(&plain[3..]),
         ["DESCRIBE" | "DESC" | "EXPLAIN", _] | ["DESCRIBE" | "DESC" | "EXPLAIN", _, ".", _] => {
@@ -83,7 +88,7 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["SHOW", rest @ ..] => Err(Error::new(
             ErrorKind::Unsupported,
             format!(
-                "SHOW {} is not run; use DATABASES, TABLES, COLUMNS, INDEX, VARIABLES or WARNINGS",
+                "SHOW {} is not run; use DATABASES, TABLES, COLUMNS, INDEX, CREATE TABLE, VARIABLES or WARNINGS",
                 rest.first().copied().unwrap_or_default()
             ),
         )),
@@ -119,6 +124,7 @@ pub(super) fn keyword(token: &Token) -> String {
 
 fn name(token: &Token) -> Result<String> {
     match token {
+        Token::Word(word) if word.quote_style == Some('`') => Ok(word.value.replace("``", "`")),
         Token::Word(word) => Ok(word.value.clone()),
         other => Err(Error::new(ErrorKind::InvalidInput, format!("'{other}' is no name"))),
     }
@@ -234,6 +240,9 @@ mod tests {
                 Command::ShowColumns { table: table(Some("d"), "t"), full: false, pattern: None },
             ),
             ("show index from `t`", Command::ShowIndex(table(None, "t"))),
+            ("show create table `a`.`b`", Command::ShowCreate { table: table(Some("a"), "b"), view: false }),
+            ("use `a``b`", Command::Use("a`b".to_string())),
+            ("show create view v", Command::ShowCreate { table: table(None, "v"), view: true }),
             ("show variables", Command::ShowVariables { pattern: None }),
             (
                 "show session variables like 'tanada.%';",

@@ -10,6 +10,7 @@ mod answer;
 mod command;
 pub mod context;
 mod copy;
+mod create_table;
 mod declared;
 mod described;
 mod dialect;

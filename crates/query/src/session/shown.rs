@@ -5,10 +5,12 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::record_batch::RecordBatch;
 
+use tanada_innodb::Beside;
+
 use super::command::{Command, TableName};
 use super::context::QueryContext;
 use super::status::{STATUS, StatusSchema};
-use super::{Session, answer, headed, liked, no_table, variables};
+use super::{Session, answer, create_table, headed, liked, no_table, variables};
 use crate::{Error, ErrorKind, Result};
 
 impl Session {
@@ -42,6 +44,7 @@ impl Session {
                 let statistics = table.relation(context).await?.statistics();
                 answer::indexes(table.table().definition(), statistics)
             }
+            Command::ShowCreate { table, view } => self.shown_create(&table, view, context).await,
             Command::ShowVariables { pattern } => {
                 let state = self.state_for(context);
                 answer::variables(&variables::listed(
@@ -101,6 +104,42 @@ impl Session {
             true => answer::tables(&header, &tables, &views),
             false => answer::names(&header, &tables),
         }
+    }
+
+    async fn shown_create(
+        &self,
+        name: &TableName,
+        view: bool,
+        context: &Arc<QueryContext>,
+    ) -> Result<RecordBatch> {
+        let database = self.database_or_default(name.database.as_deref())?;
+        let Some(table) = database.open_table(&name.table).await? else {
+            return match database.beside(&name.table).await? {
+                Some(Beside::View { .. }) => {
+                    let message = "SHOW CREATE of a view is not run; query the view, or use SHOW COLUMNS";
+                    Err(Error::new(ErrorKind::Unsupported, message))
+                }
+                Some(Beside::Engine(engine)) => {
+                    let message =
+                        format!("table {} is of {engine}; only tables of InnoDB are read", name.table);
+                    Err(Error::new(ErrorKind::Unsupported, message))
+                }
+                None => Err(no_table(&name.table, database.name())),
+            };
+        };
+        let definition = table.table().definition();
+        if view {
+            let message = format!("'{}.{}' is not VIEW", definition.database, definition.name);
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let description = database.description(&name.table).await?;
+        let text = create_table::text(definition, &description)?;
+        let omitted = description.omitted.iter();
+        context.warn(
+            omitted.map(|what| format!("left out, because the files do not tell it: {what}")).collect(),
+        );
+        *self.shared.warnings.write() = context.warning_list();
+        answer::create_table(&definition.name, text)
     }
 
     async fn shown_columns(

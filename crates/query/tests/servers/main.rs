@@ -14,6 +14,7 @@ mod answers;
 mod campaign;
 mod columns;
 mod comparison;
+mod created;
 mod described;
 #[path = "../../../innodb/tests/fixtures/mod.rs"]
 mod fixtures;
