@@ -75,7 +75,8 @@ create table pt5(a int, b varchar(10)) partition by range columns(a,b) (partitio
 create table pt6(a int, b varchar(10)) partition by list columns(b) (partition p0 values in ('a','b'),
   partition p1 values in ('c'));
 create table pt7(a int,
-  d date) partition by range(year(d)) subpartition by hash(to_days(d)) subpartitions 2 (partition p0 values less than (1990),
+  d date) partition by range(year(d)) subpartition by hash(to_days(d)) subpartitions 2
+  (partition p0 values less than (1990),
   partition p1 values less than maxvalue);
 create table pt8(a int, b int) partition by linear hash(a) partitions 2;
 create table pt9(a int, b int) partition by linear key algorithm=2 (a,b) (partition x, partition y);
