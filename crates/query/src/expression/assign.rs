@@ -5,22 +5,17 @@
 //! not fit is cut or the nearest that does: reading is never strict.
 
 use datafusion::arrow::datatypes::i256;
+use tanada_collation::{Charset, Encoded};
 use tanada_innodb::ColumnType;
 
 use super::datum::{Datum, Decimal, Number};
 use super::node::{Node, Typed};
-use super::{Kind, Refusal, Rules, calendar, conversions, dates};
+use super::syntax::Syntax;
+use super::{Kind, Refusal, Rules, calendar, choices, conversions, dates};
 
 /// Whether values of this type can be stored into such a column at all.
 pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refusal> {
     let kind = &value.kind;
-    let is_number = matches!(
-        column_type,
-        ColumnType::Integer { .. } | ColumnType::Decimal { .. } | ColumnType::Float | ColumnType::Double
-    );
-    if is_number && kind.is_temporal() && !matches!(value.node, Node::Input(_)) {
-        return Err(Refusal::new("a computed date stored as a number"));
-    }
     let refused = || {
         let name = crate::relation::types::mysql_type(column_type);
         Err(Refusal::new(format!("{kind:?} stored as {name}")))
@@ -32,12 +27,20 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
             kind.is_number() || is_text || kind.is_temporal() || *kind == Kind::Json
         }
         ColumnType::Float | ColumnType::Double => kind.is_number() || is_text || kind.is_temporal(),
-        ColumnType::Bit { .. } => matches!(kind, Kind::Int { .. } | Kind::Bit { .. }),
-        ColumnType::Year => matches!(kind, Kind::Int { .. } | Kind::Year),
-        ColumnType::Date | ColumnType::DateTime { .. } => {
-            matches!(kind, Kind::Date | Kind::DateTime { .. }) || is_text
+        ColumnType::Bit { .. } => {
+            matches!(kind, Kind::Year | Kind::Bit { .. }) || is_plain_number(kind) || is_text
         }
-        ColumnType::Time { .. } => matches!(kind, Kind::Time { .. } | Kind::DateTime { .. }) || is_text,
+        ColumnType::Year => is_plain_number(kind) || *kind == Kind::Year || is_text,
+        ColumnType::Date | ColumnType::DateTime { .. } => {
+            matches!(kind, Kind::Date | Kind::DateTime { .. } | Kind::Year)
+                || is_plain_number(kind)
+                || is_text
+        }
+        ColumnType::Time { .. } => {
+            matches!(kind, Kind::Date | Kind::Time { .. } | Kind::DateTime { .. } | Kind::Year)
+                || is_plain_number(kind)
+                || is_text
+        }
         ColumnType::Char { .. } | ColumnType::VarChar { .. } | ColumnType::Text { .. } => !matches!(
             kind,
             Kind::Bytes | Kind::Hex | Kind::Bit { .. } | Kind::Float | Kind::Double { decimals: Some(_) }
@@ -45,11 +48,43 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
         ColumnType::Binary { .. } | ColumnType::VarBinary { .. } | ColumnType::Blob { .. } => {
             !matches!(kind, Kind::Bit { .. } | Kind::Float | Kind::Json | Kind::Double { decimals: Some(_) })
         }
-        ColumnType::Enum { .. } => is_text || matches!(kind, Kind::Choice(_)),
+        ColumnType::Enum { .. } => {
+            is_text || matches!(kind, Kind::Choice(_) | Kind::Year) || is_plain_number(kind)
+        }
+        ColumnType::Set { .. } => is_text || *kind == Kind::Year || is_plain_number(kind),
         ColumnType::Json => *kind == Kind::Json,
         _ => false,
     };
     if fits { Ok(()) } else { refused() }
+}
+
+fn is_plain_number(kind: &Kind) -> bool {
+    matches!(kind, Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { .. })
+}
+
+/// Whether the servers may store other digits than the type says of a DECIMAL that is stored as text: a COALESCE stores
+/// those of the operand that it gives.
+pub(super) fn hides_digits(syntax: &Syntax, kind: &Kind, column_type: &ColumnType) -> bool {
+    const SHOWS_DIGITS: [&str; 11] =
+        ["+", "-", "*", "/", "%", "mod", "div", "negative", "abs", "round", "truncate"];
+    let is_number = matches!(
+        column_type,
+        ColumnType::Integer { .. }
+            | ColumnType::Decimal { .. }
+            | ColumnType::Float
+            | ColumnType::Double
+            | ColumnType::Bit { .. }
+            | ColumnType::Year
+            | ColumnType::Date
+            | ColumnType::Time { .. }
+            | ColumnType::DateTime { .. }
+    );
+    let shows_digits = match syntax {
+        Syntax::Call(name, _) => SHOWS_DIGITS.contains(&name.as_str()),
+        Syntax::Case(..) => false,
+        _ => true,
+    };
+    !is_number && !shows_digits && matches!(kind, Kind::Decimal { scale: 1.. })
 }
 
 /// Whether a value is a zero that was computed and is stored as text: it shows digits after the point or not, by the
@@ -98,36 +133,54 @@ pub(super) fn stored(
             (_, number) if (number as f32).is_finite() => Ok(Datum::Float(number as f32)),
             _ => Err(Refusal::new("a FLOAT out of range")),
         },
-        ColumnType::Bit { bits } => match value.whole(kind)? {
-            Some(number) if number >= 0 && number >> bits == 0 => Ok(Datum::UInt(number as u64)),
-            _ => Err(Refusal::new("a BIT out of range")),
-        },
-        ColumnType::Year => match value.whole(kind)? {
-            Some(year @ (0 | 1901..=2155)) => Ok(Datum::UInt(year as u64)),
-            Some(year @ 1..=69) => Ok(Datum::UInt(year as u64 + 2000)),
-            Some(year @ 70..=99) => Ok(Datum::UInt(year as u64 + 1900)),
-            _ => Err(Refusal::new("a YEAR out of range")),
-        },
+        ColumnType::Bit { bits } => choices::bits(&value, kind, *bits),
+        ColumnType::Year => year(&value, kind),
         // MySQL rounds a fraction of a second up into the next day, MariaDB cuts it.
-        ColumnType::Date => Ok(dates::moment(&value, kind, rules)?.map_or(Datum::Null, |micros| {
-            let micros = conversions::to_fsp(micros, 0, mysql);
-            Datum::Date(micros.div_euclid(calendar::DAY))
-        })),
-        ColumnType::DateTime { fsp, .. } => Ok(dates::moment(&value, kind, rules)?
-            .map_or(Datum::Null, |micros| Datum::DateTime(conversions::to_fsp(micros, *fsp, mysql)))),
-        ColumnType::Time { fsp, .. } => match dates::time(&value, kind, rules)?
-            .map(|micros| conversions::to_fsp(micros.abs(), *fsp, mysql) * micros.signum())
-        {
-            Some(micros) if micros.abs() <= calendar::MAX_TIME => Ok(Datum::Time(micros)),
-            _ => Err(Refusal::new("a TIME out of range")),
-        },
-        ColumnType::Enum { elements } => match value.text(kind)? {
-            Some(text) if elements.contains(&text) => Ok(Datum::Text(text)),
-            _ => Err(Refusal::new("a text that is no element")),
-        },
+        ColumnType::Date => {
+            let micros = conversions::to_fsp(dates::moment_to_store(&value, kind, rules)?, 0, mysql);
+            Ok(Datum::Date(micros.div_euclid(calendar::DAY)))
+        }
+        ColumnType::DateTime { fsp, .. } => {
+            let micros = dates::moment_to_store(&value, kind, rules)?;
+            Ok(Datum::DateTime(conversions::to_fsp(micros, *fsp, mysql)))
+        }
+        ColumnType::Time { fsp, .. } => {
+            let micros = dates::time_to_store(&value, kind, rules)?;
+            match conversions::to_fsp(micros.abs(), *fsp, mysql) * micros.signum() {
+                micros if micros.abs() <= calendar::MAX_TIME => Ok(Datum::Time(micros)),
+                _ => Err(Refusal::new("a TIME out of range")),
+            }
+        }
+        ColumnType::Enum { elements } => choices::element(&value, kind, elements),
+        ColumnType::Set { elements } => choices::elements(&value, kind, elements, mysql),
         ColumnType::Json => Ok(value),
         _ => string(&value, kind, column_type),
     }
+}
+
+/// A YEAR of two digits is one of this century or the last; what is no year becomes 0000.
+fn year(value: &Datum, kind: &Kind) -> Result<Datum, Refusal> {
+    let text = match (value, kind) {
+        (Datum::Text(text), Kind::Text(_)) => Some(text.trim_start()),
+        _ => None,
+    };
+    let number = match text {
+        // A text of zeros is the year 2000, one without digits is none.
+        Some(text) => match Decimal::prefix(text).ok_or_else(Refusal::digits)?.saturated() {
+            0 if text.starts_with(['+', '-', '.']) && text.contains('0') || text.contains("0.") => {
+                return Err(Refusal::new(format!("the year '{text}'")));
+            }
+            0 if text.starts_with('0') => 2000,
+            number => number,
+        },
+        None => value.whole(kind)?.unwrap_or(0),
+    };
+    Ok(Datum::UInt(match number {
+        1901..=2155 => number as u64,
+        1..=69 => number as u64 + 2000,
+        70..=99 => number as u64 + 1900,
+        _ => 0,
+    }))
 }
 
 enum Stored {
@@ -244,9 +297,16 @@ fn text_for(value: &Datum, kind: &Kind, charset: &str) -> Result<String, Refusal
     let has_all = match charset {
         "utf8mb4" | "utf16" | "utf16le" | "utf32" => true,
         "utf8mb3" | "utf8" | "ucs2" => text.chars().all(|letter| letter <= '\u{ffff}'),
-        _ => text.is_ascii(),
+        name => text.is_ascii() || comes_back(&text, name),
     };
     if has_all { Ok(text) } else { Err(Refusal::new(format!("letters in {charset}"))) }
+}
+
+/// Whether a character set has all letters of a text.
+fn comes_back(text: &str, charset: &str) -> bool {
+    let Some(charset) = Charset::lookup(charset) else { return false };
+    let Encoded::Bytes(bytes) = charset.encode(text) else { return false };
+    charset.decode(&bytes).is_some_and(|back| back == text)
 }
 
 fn bytes_of(value: &Datum, kind: &Kind) -> Result<Vec<u8>, Refusal> {

@@ -147,6 +147,10 @@ impl Datum {
         }
         Ok(match self.number(kind)? {
             None => None,
+            // MariaDB cuts the fraction of a document, MySQL rounds it.
+            Some(Number::Double(number)) if *kind == Kind::Json && number.fract() != 0.0 => {
+                return Err(Refusal::new("a document with a fraction as a whole number"));
+            }
             Some(Number::Whole(number)) => Some(number),
             Some(Number::Exact(number)) => Some(number.saturated()),
             Some(Number::Double(number)) => Some(signed(number.round_ties_even())),

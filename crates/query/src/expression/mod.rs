@@ -15,6 +15,7 @@ mod assign;
 mod calendar;
 mod call;
 mod cast;
+mod choices;
 mod collating;
 mod compare;
 mod conversions;
@@ -99,6 +100,10 @@ impl GeneratedColumn {
         let mut parts = plan::Parts::default();
         let expression = plan::planned(&definition.columns, column, &rules, &mut parts, 0)?;
         let column_type = definition.columns[column].column_type.clone();
+        let text = definition.columns[column].virtual_expression.as_deref().unwrap_or_default();
+        if assign::hides_digits(&syntax::parse(text)?, &expression.kind, &column_type) {
+            return Err(Refusal::new("the digits of a DECIMAL that a function gives, as text"));
+        }
         assign::check(&expression, &column_type)?;
         Ok(GeneratedColumn { expression, column_type, inputs: parts.inputs, rules })
     }
@@ -181,12 +186,12 @@ fn output(datum: Datum, column_type: &ColumnType) -> Result<Value<'static>, Refu
         Datum::Text(text) => Value::Text(text.into()),
         Datum::Bytes(bytes) => Value::Bytes(bytes.into()),
         Datum::Date(days) => {
-            Value::Date(i32::try_from(days).map_err(|_| Refusal::new("a date out of range"))?)
+            zero_date::date(i32::try_from(days).map_err(|_| Refusal::new("a date out of range"))?)
         }
         Datum::DateTime(_) if matches!(column_type, ColumnType::Timestamp { .. }) => {
             return Err(Refusal::new("a TIMESTAMP, which depends on the session's time zone"));
         }
-        Datum::DateTime(micros) => Value::DateTime(micros),
+        Datum::DateTime(micros) => zero_date::date_time(micros),
         Datum::Time(micros) => Value::Time(micros),
     })
 }

@@ -310,6 +310,9 @@ impl Parser {
             }
             "case" => return self.case(),
             "interval" => {
+                if let Some(places) = self.interval_function()? {
+                    return Ok(places);
+                }
                 let count = self.expression(0)?;
                 let unit = self.word()?;
                 // Some writings put the date last.
@@ -336,6 +339,18 @@ impl Parser {
                 Ok(Syntax::Call(word, vec![Syntax::Text(unit, None), of]))
             }
             "trim" => self.trim(),
+            "char" => {
+                let (codes, charset) = self.arguments_before("using")?;
+                let of = Syntax::Call(word, codes);
+                if !charset {
+                    return Ok(of);
+                }
+                let charset = Some(self.word()?);
+                self.expect(")")?;
+                let wanted = CastType { name: "char".to_string(), charset, ..CastType::default() };
+                Ok(Syntax::Cast(Box::new(of), wanted))
+            }
+            "json_value" => self.json_value(),
             "timestampdiff" | "timestampadd" | "get_format" => {
                 let unit = self.word()?;
                 self.expect(",")?;
@@ -363,6 +378,47 @@ impl Parser {
                 self.expect(",")?;
             }
         }
+    }
+
+    /// Arguments before `word` or the parenthesis, whichever comes first, and whether the word does.
+    fn arguments_before(&mut self, word: &str) -> Result<(Vec<Syntax>, bool), Refusal> {
+        let mut arguments = vec![self.expression(0)?];
+        while self.eat(",") {
+            arguments.push(self.expression(0)?);
+        }
+        let has_word = self.eat_word(word);
+        if !has_word {
+            self.expect(")")?;
+        }
+        Ok((arguments, has_word))
+    }
+
+    /// `JSON_VALUE(document, path RETURNING CHAR(n))`, of which the length is a third operand.
+    fn json_value(&mut self) -> Result<Syntax, Refusal> {
+        let (mut operands, has_type) = self.arguments_before("returning")?;
+        if has_type {
+            self.expect_word("char")?;
+            self.expect("(")?;
+            operands.push(self.expression(0)?);
+            self.expect(")")?;
+            self.expect(")")?;
+        }
+        Ok(Syntax::Call("json_value".to_string(), operands))
+    }
+
+    /// `INTERVAL(a, b, ...)` behind its word; `None` if it is an interval of time.
+    fn interval_function(&mut self) -> Result<Option<Syntax>, Refusal> {
+        let begin = self.at;
+        if self.eat("(") {
+            let first = self.expression(0)?;
+            if self.eat(",") {
+                let mut operands = vec![first];
+                operands.extend(self.arguments()?);
+                return Ok(Some(Syntax::Call("interval".to_string(), operands)));
+            }
+        }
+        self.at = begin;
+        Ok(None)
     }
 
     fn case(&mut self) -> Result<Syntax, Refusal> {
@@ -471,6 +527,15 @@ mod tests {
         let cast = Syntax::Cast(Box::new(Syntax::Column("a".into())), wanted);
         assert_eq!(parse("cast(`a` as char(10) charset utf8mb4)").unwrap(), cast);
         assert!(matches!(parse("(case when (`a` > 1) then 2 else 3 end)").unwrap(), Syntax::Case(None, ..)));
+        let places =
+            Syntax::Call("interval".into(), vec![Syntax::Column("a".into()), Syntax::Number("5".into())]);
+        assert_eq!(parse("interval(`a`,5)").unwrap(), places);
+        assert!(parse("(`d` + interval (`a` + 1) day)").is_ok());
+        let wanted = CastType { name: "char".into(), numbers: vec![], charset: Some("utf8mb4".into()) };
+        let code = Syntax::Call("char".into(), vec![Syntax::Number("65".into())]);
+        assert_eq!(parse("char(65 using utf8mb4)").unwrap(), Syntax::Cast(Box::new(code), wanted));
+        assert!(parse("json_value(`j`, _utf8mb4'$.a' returning char(512))").is_ok());
+        assert!(parse("json_value(`j`, _utf8mb4'$.a' returning signed)").is_err());
         assert!(parse("(`a` + ").is_err());
         assert!(parse(&"(".repeat(5000)).is_err());
         assert!(parse(&"1+".repeat(5000)).is_err());

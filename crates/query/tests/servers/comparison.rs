@@ -109,6 +109,10 @@ impl Check<'_> {
             let row = &self.whole.rows[random.below(self.whole.rows.len() as u64) as usize];
             let Some(value) = &row[at] else { continue };
             let value = String::from_utf8_lossy(value);
+            // MySQL takes the literal for an error.
+            if value.starts_with("0000-00-00") {
+                continue;
+            }
             let literal = if kind.contains("int") { value.into_owned() } else { format!("'{value}'") };
             let expected: Vec<Row> =
                 self.whole.rows.iter().filter(|other| other[at] == row[at]).cloned().collect();

@@ -29,7 +29,7 @@ pub(crate) use clock::local;
 pub(super) use compare::{Way as DateWay, order as date_order, way as date_way};
 pub(super) use extreme::extreme;
 pub(super) use interval::shifted;
-pub(super) use operand::{moment, time};
+pub(super) use operand::{moment_to_store, time_to_store};
 
 /// A function of dates; `None` if there is none of that name.
 pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Option<Typed>, Refusal> {

@@ -6,8 +6,14 @@ use crate::expression::calendar::{DAY, MAX_TIME};
 use crate::expression::datum::{Datum, Number};
 use crate::expression::node::{Node, Typed};
 use crate::expression::{Kind, Refusal, Rules};
+use crate::relation::zero_date;
 
 const SECOND: i64 = 1_000_000;
+
+/// How a YEAR is taken where a date or a time is stored.
+const YEAR_NUMBER: Kind = Kind::Int { unsigned: true };
+/// What is stored of what is no date.
+const NO_DATE: Civil = Civil { year: 0, month: 0, day: 0, micros: 0 };
 
 /// A date and time, or a time, whichever a value is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,11 +27,7 @@ pub(super) enum Moment {
 ///
 /// # Errors
 /// If it is not certain how the server reads it.
-pub(in crate::expression) fn date(
-    value: &Datum,
-    kind: &Kind,
-    rules: &Rules,
-) -> Result<Option<(Civil, bool)>, Refusal> {
+pub(super) fn date(value: &Datum, kind: &Kind, rules: &Rules) -> Result<Option<(Civil, bool)>, Refusal> {
     Ok(match (value, kind) {
         (Datum::Null, _) => None,
         (Datum::Date(days), _) => Some((stored(Civil::of_days(*days))?, false)),
@@ -49,7 +51,7 @@ pub(in crate::expression) fn date(
         {
             Some((0, ..0)) if rules.mysql => return Err(Refusal::new("a negative number as a date")),
             None | Some((_, ..0)) => None,
-            Some((number, micros)) => of_number(number, micros, rules)?,
+            Some((number, micros)) => of_number(number, micros, false, rules)?,
         },
         _ => return Err(Refusal::new(format!("{kind:?} as a date"))),
     })
@@ -65,11 +67,7 @@ fn stored(civil: Civil) -> Result<Civil, Refusal> {
 }
 
 /// A date that a calendar has, in microseconds since 1970-01-01; `None` is NULL.
-pub(in crate::expression) fn moment(
-    value: &Datum,
-    kind: &Kind,
-    rules: &Rules,
-) -> Result<Option<i64>, Refusal> {
+pub(super) fn moment(value: &Datum, kind: &Kind, rules: &Rules) -> Result<Option<i64>, Refusal> {
     let Some((civil, _)) = date(value, kind, rules)? else { return Ok(None) };
     match civil.year {
         // The servers' calendar has a day more in the year 0.
@@ -78,11 +76,65 @@ pub(in crate::expression) fn moment(
     }
 }
 
+/// A value as a DATE or DATETIME stores it, in microseconds since 1970-01-01: what is no date becomes the zero date. By
+/// their default modes MariaDB keeps dates with a zero month or day, and MySQL does not.
+///
+/// # Errors
+/// If it is not certain how the server reads it.
+pub(in crate::expression) fn moment_to_store(
+    value: &Datum,
+    kind: &Kind,
+    rules: &Rules,
+) -> Result<i64, Refusal> {
+    let found = match kind {
+        kind if kind.is_number() && !matches!(kind, Kind::Bit { .. }) => {
+            let number = seconds(value, if *kind == Kind::Year { &YEAR_NUMBER } else { kind })?;
+            match number {
+                Some((number, micros)) => of_number(number, micros, true, rules)?,
+                None => None,
+            }
+        }
+        kind => date(value, kind, rules)?,
+    };
+    let civil = found.map_or(NO_DATE, |(civil, _)| civil);
+    match civil.has_zeros() {
+        true if rules.mysql && !civil.is_zero() => Ok(zero_date::days(0, 0, 0) * DAY),
+        true => Ok(zero_date::days(civil.year, civil.month, civil.day) * DAY + civil.micros),
+        // The servers' calendar has a day more in the year 0.
+        false if civil.year == 0 => Err(Refusal::new("a date in the year 0")),
+        false => Ok(civil.since_epoch().unwrap_or(zero_date::days(0, 0, 0) * DAY)),
+    }
+}
+
+/// A value as a TIME stores it: what is no time becomes 00:00:00.
+///
+/// # Errors
+/// If it is not certain how the server reads it.
+pub(in crate::expression) fn time_to_store(
+    value: &Datum,
+    kind: &Kind,
+    rules: &Rules,
+) -> Result<i64, Refusal> {
+    if kind.is_number() && !matches!(kind, Kind::Bit { .. }) {
+        let kind = if *kind == Kind::Year { &YEAR_NUMBER } else { kind };
+        match seconds(value, kind)? {
+            Some((number @ 10_000_000_000.., micros)) => {
+                return Ok(of_number(number, micros, true, rules)?.map_or(0, |(civil, _)| civil.micros));
+            }
+            Some((..-8_385_959, _)) if rules.mysql => return Ok(-MAX_TIME),
+            Some((8_385_960.., _)) if rules.mysql => return Ok(MAX_TIME),
+            _ => {}
+        }
+        return Ok(time(value, kind, rules)?.unwrap_or(0));
+    }
+    Ok(time(value, kind, rules)?.unwrap_or(0))
+}
+
 /// A value as a time; `None` is NULL.
 ///
 /// # Errors
 /// If it is not certain how the server reads it.
-pub(in crate::expression) fn time(value: &Datum, kind: &Kind, rules: &Rules) -> Result<Option<i64>, Refusal> {
+pub(super) fn time(value: &Datum, kind: &Kind, rules: &Rules) -> Result<Option<i64>, Refusal> {
     Ok(match (value, kind) {
         (Datum::Null, _) => None,
         (Datum::Date(_), _) => Some(0),
@@ -95,7 +147,7 @@ pub(in crate::expression) fn time(value: &Datum, kind: &Kind, rules: &Rules) -> 
         (value, kind) if kind.is_number() && !matches!(kind, Kind::Bit { .. }) => {
             let Some((number, micros)) = seconds(value, kind)? else { return Ok(None) };
             match number {
-                10_000_000_000.. => of_number(number, micros, rules)?.map(|(civil, _)| civil.micros),
+                10_000_000_000.. => of_number(number, micros, false, rules)?.map(|(civil, _)| civil.micros),
                 ..-8_385_959 | 8_385_960.. => return Err(Refusal::new(format!("the time {number}"))),
                 _ => of_clock(number, micros, rules),
             }
@@ -171,8 +223,14 @@ fn seconds(value: &Datum, kind: &Kind) -> Result<Option<(i64, i64)>, Refusal> {
     Ok(Some((whole, (scaled % i128::from(SECOND)) as i64)))
 }
 
-/// 20240105, 240105, 20240105101112, 240105101112; `None` is NULL.
-fn of_number(number: i64, micros: i64, rules: &Rules) -> Result<Option<(Civil, bool)>, Refusal> {
+/// 20240105, 240105, 20240105101112, 240105101112; `None` is NULL, or no date where one is stored.
+fn of_number(
+    number: i64,
+    micros: i64,
+    is_stored: bool,
+    rules: &Rules,
+) -> Result<Option<(Civil, bool)>, Refusal> {
+    let is_strict = rules.mysql && !is_stored;
     let odd = || Err(Refusal::new(format!("the date {number}")));
     let century = |number: i64, unit: i64| match number / unit {
         0..=69 => Some(number + 20 * 100 * unit),
@@ -182,7 +240,7 @@ fn of_number(number: i64, micros: i64, rules: &Rules) -> Result<Option<(Civil, b
     const DATE: i64 = 1_000_000;
     let (full, has_time) = match number {
         ..0 => return Ok(None),
-        0..101 if rules.mysql => return odd(),
+        0..101 if is_strict => return odd(),
         0 => (0, false),
         1..101 => return Ok(None),
         691_232..700_101 => return odd(),
@@ -201,7 +259,7 @@ fn of_number(number: i64, micros: i64, rules: &Rules) -> Result<Option<(Civil, b
     let micros = if has_time { ((hour * 60 + minute) * 60 + second) * SECOND + micros } else { 0 };
     let civil = Civil { year: date / 10_000, month: date / 100 % 100, day: date % 100, micros };
     let is_valid = civil.is_possible() && hour <= 23 && minute <= 59 && second <= 59;
-    match (is_valid, rules.mysql) {
+    match (is_valid, is_strict) {
         (true, true) if civil.has_zeros() => odd(),
         (true, _) => Ok(Some((civil, has_time))),
         // Some functions of MySQL take what is no date.

@@ -14,6 +14,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         ("->>", 2) => unquote(extract(operands, mysql)?, mysql)?,
         ("json_unquote", 1) => unquote(operands.into_iter().next().ok_or_else(missing)?, mysql)?,
         ("json_value", 2) => value(operands, mysql)?,
+        ("json_value", 3) if mysql => value_of_length(operands)?,
         ("json_query", 2) if !mysql => {
             of_document(operands, Kind::Json, mysql, |document, values, kinds| {
                 Ok(match at_path(document, values, kinds)? {
@@ -134,6 +135,23 @@ fn value(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
             Some(Json::Array(_) | Json::Object(_)) if !mysql => Datum::Null,
             Some(found) => Datum::Text(found.spelled()),
         })
+    }))
+}
+
+/// `JSON_VALUE(document, path RETURNING CHAR(n))`.
+fn value_of_length(mut operands: Vec<Typed>) -> Result<Typed, Refusal> {
+    let length = match operands.pop().as_ref().and_then(Typed::literal) {
+        Some(Datum::Int(length)) => usize::try_from(*length).ok(),
+        Some(Datum::UInt(length)) => usize::try_from(*length).ok(),
+        _ => None,
+    };
+    let length = length.ok_or_else(|| Refusal::new("a length that varies"))?;
+    let of = value(operands, true)?;
+    Ok(Typed::call(of.kind.clone(), vec![of], move |values| match &values[0] {
+        Datum::Text(text) if text.chars().count() > length => {
+            Err(Refusal::new("a value that is longer than what it is returned as"))
+        }
+        value => Ok(value.clone()),
     }))
 }
 

@@ -143,7 +143,7 @@ fn datum(column_type: &ColumnType, text: &str, mysql: bool) -> Datum {
         ColumnType::DateTime { .. } => Datum::DateTime(moment(text)),
         ColumnType::Time { .. } => {
             let (text, kind) = (Datum::Text(text.to_string()), Kind::Text(Collating::literal(None)));
-            Datum::Time(dates::time(&text, &kind, &Rules::new(false)).unwrap().unwrap())
+            Datum::Time(dates::time_to_store(&text, &kind, &Rules::new(false)).unwrap())
         }
         // MySQL's column has the document as MySQL has it.
         ColumnType::Json if mysql => Datum::Text(text.replace("2.50", "2.5").replace("12.50", "12.5")),
@@ -153,7 +153,7 @@ fn datum(column_type: &ColumnType, text: &str, mysql: bool) -> Datum {
 
 fn moment(text: &str) -> i64 {
     let (text, kind) = (Datum::Text(text.to_string()), Kind::Text(Collating::literal(None)));
-    dates::moment(&text, &kind, &Rules::new(false)).unwrap().unwrap()
+    dates::moment_to_store(&text, &kind, &Rules::new(false)).unwrap()
 }
 
 fn columns(mysql: bool) -> Vec<Column> {
