@@ -29,6 +29,7 @@ use datafusion::logical_expr::{
 use tanada_innodb::schema::Server;
 
 use super::bound::BoundCall;
+use super::displayed;
 use super::field::{kind_of, metadata_of};
 use super::statement::StatementRules;
 use crate::catalog::InnodbTable;
@@ -55,11 +56,13 @@ pub(super) fn of_server(node: LogicalPlan, config: &ConfigOptions) -> Result<Tra
     let order = node.inputs().first().map_or_else(Vec::new, |input| reading_order(input));
     let names = NamePreserver::new(&node);
     let types = RefCell::default();
+    let is_grouped = matches!(&node, LogicalPlan::Aggregate(of) if !of.group_expr.is_empty());
     let statement = config.extensions.get::<StatementRules>();
     let has_zone = statement.is_some_and(|of| of.rules.zone != Zone::UTC);
-    let variant = Variant { options: &options, schema: &schema, order, types, has_zone };
+    let variant = Variant { options: &options, schema: &schema, order, types, is_grouped, has_zone };
     let rewritten = node.map_expressions(|expression| {
         let name = names.save(&expression);
+        let expression = variant.with_digits(expression)?;
         variant.keep_type(&expression, is_single);
         let expression = if carries { variant.with_all_digits(expression) } else { expression };
         let rewritten = expression.transform_up(|inner| variant.of(inner))?;
@@ -75,6 +78,8 @@ struct Variant<'a> {
     order: Vec<SortExpr>,
     /// Types of results by their names, which the engine's say too little of.
     types: RefCell<BTreeMap<String, HashMap<String, String>>>,
+    /// Whether there are keys of groups.
+    is_grouped: bool,
     /// Whether the session's time zone is another than UTC.
     has_zone: bool,
 }
@@ -151,6 +156,34 @@ impl Variant<'_> {
             _ => return,
         };
         self.types.borrow_mut().insert(expression.schema_name().to_string(), metadata_of(&kept));
+    }
+
+    /// An aggregate or window of columns with a fixed number of digits, or with zeros before their numbers.
+    fn with_digits(&self, expression: Expr) -> Result<Expr> {
+        let name = expression.schema_name().to_string();
+        let of = |mut expression: Expr| {
+            let kind = match &mut expression {
+                Expr::AggregateFunction(of) => {
+                    displayed::aggregated(of.func.name(), &mut of.params.args, self.schema, self.is_grouped)?
+                }
+                Expr::WindowFunction(of) => {
+                    let function = of.fun.name().to_owned();
+                    displayed::aggregated(&function, &mut of.params.args, self.schema, false)?
+                }
+                _ => None,
+            };
+            if let Some(kind) = kind {
+                self.types.borrow_mut().insert(name.clone(), metadata_of(&kind));
+            }
+            Ok(expression)
+        };
+        match expression {
+            Expr::Alias(alias) => {
+                let expr = Box::new(of(*alias.expr)?);
+                Ok(Expr::Alias(Alias { expr, ..alias }))
+            }
+            other => of(other),
+        }
     }
 
     /// A sum of quotients with all of their digits.

@@ -16,7 +16,7 @@ use super::field::{arrow_type, field_of};
 use super::rule::Inputs;
 use super::unsupported;
 use crate::Error;
-use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, local, value_of};
+use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, stored, value_of};
 use crate::lookup::key::KeyColumn;
 use crate::relation::ArrowSink;
 use crate::session::context::QueryContext;
@@ -36,7 +36,7 @@ pub(super) fn literal(value: &ScalarValue, kind: Kind) -> Result<Typed> {
 
 /// The operand at a position of the row; a TIMESTAMP is shown by the session's clock.
 pub(super) fn input(slot: usize, kind: Kind, rules: &Rules) -> Typed {
-    local(Typed { node: Node::Input(slot), kind }, rules)
+    stored(slot, kind, rules)
 }
 
 /// Plans a call by the name that the syntax tree has for it.
@@ -51,6 +51,8 @@ pub(crate) struct BoundCall {
     pub(super) typed: Typed,
     /// As text, with the names of its parts: two expressions of the same text and inputs are the same.
     pub(super) text: String,
+    /// Whether its text may have zeros before the number.
+    has_unknown_text: bool,
     is_condition: bool,
     /// How many inputs there are.
     pub(super) inputs: usize,
@@ -65,6 +67,15 @@ impl BoundCall {
         match expression {
             Expr::ScalarFunction(function) => function.func.inner().downcast_ref::<BoundCall>(),
             _ => None,
+        }
+    }
+
+    /// What it computes, as an operand.
+    pub(super) fn operand(&self) -> Typed {
+        let typed = self.typed.clone();
+        match self.has_unknown_text {
+            true => Typed { kind: Kind::Padded { of: Box::new(typed.kind), width: None }, node: typed.node },
+            false => typed,
         }
     }
 
@@ -87,6 +98,7 @@ impl BoundCall {
         }
         let all = BoundCall {
             text: format!("{} with all digits", bound.text),
+            has_unknown_text: false,
             is_condition: false,
             inputs: bound.inputs,
             field: Arc::new(field_of(bound.name(), &kind, true)),
@@ -116,6 +128,7 @@ impl BoundCall {
         let typed = typed_call("concat", vec![bound.typed.clone()], rules).ok()?;
         let text = BoundCall {
             text: format!("{} in its own digits", bound.text),
+            has_unknown_text: false,
             is_condition: false,
             inputs: bound.inputs,
             field: Arc::new(field_of(bound.name(), &typed.kind, true)),
@@ -129,10 +142,15 @@ impl BoundCall {
     /// The expression over `inputs`.
     pub(super) fn expression(name: &str, typed: Typed, inputs: Inputs, query: &Arc<QueryContext>) -> Expr {
         let is_condition = is_condition(name);
+        let (typed, has_unknown_text) = match typed.kind {
+            Kind::Padded { of, .. } => (Typed { kind: *of, node: typed.node }, true),
+            kind => (Typed { kind, node: typed.node }, false),
+        };
         let field = if is_condition { truth_field(name) } else { field_of(name, &typed.kind, true) };
         let function = BoundCall {
             text: format!("{name} {typed:?} {:?}", inputs.parts),
             typed,
+            has_unknown_text,
             is_condition,
             inputs: inputs.expressions.len(),
             field: Arc::new(field),

@@ -19,7 +19,8 @@ use crate::session::context::QueryContext;
 pub(crate) const NAME: &str = "server";
 
 /// Names of operators whose result is a truth value.
-const CONDITIONS: [&str; 16] = [
+const CONDITIONS: [&str; 17] = [
+    "case =",
     "=",
     "<>",
     "<",

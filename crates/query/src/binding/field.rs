@@ -98,6 +98,7 @@ pub(super) fn kind_of_literal(value: &ScalarValue, rules: &Rules) -> Result<Kind
 pub(super) fn arrow_type(kind: &Kind) -> DataType {
     match kind {
         Kind::Null => DataType::Null,
+        Kind::Padded { of, .. } => arrow_type(of),
         Kind::Int { unsigned: false } => DataType::Int64,
         Kind::Int { unsigned: true } | Kind::Bit { .. } => DataType::UInt64,
         Kind::Year => DataType::UInt16,
@@ -135,6 +136,10 @@ pub(crate) fn field_of(name: &str, kind: &Kind, nullable: bool) -> Field {
 
 /// The metadata of a field of values of a server's type.
 pub(crate) fn metadata_of(kind: &Kind) -> HashMap<String, String> {
+    // What is computed has no zeros before it.
+    if let Kind::Padded { of, .. } = kind {
+        return metadata_of(of);
+    }
     let mut metadata = HashMap::new();
     if let Ok(text) = serde_json::to_string(kind) {
         metadata.insert(KIND.to_string(), text);

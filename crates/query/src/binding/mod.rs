@@ -14,6 +14,7 @@ mod aggregates;
 mod as_field;
 mod bound;
 mod call;
+mod displayed;
 mod field;
 mod lower;
 mod native;

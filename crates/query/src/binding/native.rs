@@ -10,6 +10,7 @@ use datafusion::logical_expr::{Between, Case, Expr, ExprSchemable, Operator, bin
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::bound::{BoundCall, input, typed_call};
+use super::displayed;
 use super::field::shown_digits;
 use super::rule::{Argument, Inputs};
 use crate::expression::{Kind, Rules, Zone, is_calendar_date};
@@ -44,6 +45,10 @@ pub(super) fn expression(
     let with_zeros = with_zero_dates(name, operands, rules);
     let operands = with_zeros.as_deref().unwrap_or(operands);
     let expression = |no: usize| operands[no].expression.clone();
+    if takes_years_as_numbers(name, operands, rules) {
+        return Ok(None);
+    }
+    let name = if name == "case =" { "=" } else { name };
     match (name, operands) {
         ("=" | "<>" | "<" | "<=" | ">" | ">=", [left, right]) if compares(left, right) => {
             operation(name, expression(0), expression(1), schema).map(Some)
@@ -61,17 +66,19 @@ pub(super) fn expression(
             let list = list.iter().map(|item| item.expression.clone()).collect();
             Ok(Some(Expr::InList(InList::new(Box::new(expression(0)), list, false))))
         }
-        ("+" | "-" | "*", [left, right]) if is_plain_number(left) && is_plain_number(right) => {
+        ("+" | "-" | "*", [left, right]) if is_without_zeros(left) && is_without_zeros(right) => {
             operation(name, expression(0), expression(1), schema).map(Some)
         }
-        ("/", [left, right]) if is_exact(left) && is_exact(right) => {
+        ("/", [left, right])
+            if is_exact(left) && is_exact(right) && is_without_zeros(left) && is_without_zeros(right) =>
+        {
             operation(name, expression(0), expression(1), schema).map(Some)
         }
         ("condition", [of]) if *of.field.data_type() == DataType::Boolean => Ok(Some(expression(0))),
         ("condition", [of]) if is_plain_number(of) => {
             operation("<>", expression(0), lit(0i64), schema).map(Some)
         }
-        ("number of", [of]) if is_plain_number(of) => Ok(Some(expression(0))),
+        ("number of", [of]) if is_plain_number(of) => Ok(Some(displayed::without(of))),
         ("number of", [of]) if *of.field.data_type() == DataType::Boolean => {
             Ok(Some(cast(expression(0), DataType::Int64)))
         }
@@ -137,9 +144,15 @@ fn carries_digits(of: &Argument) -> bool {
 
 /// A number that the engine computes with as the servers do: the digits that a double shows are not its concern.
 fn is_plain_number(of: &Argument) -> bool {
+    let kind = match &of.kind {
+        // Its zeros are of its text alone.
+        Ok(Kind::Padded { of, .. }) => of.as_ref(),
+        Ok(kind) => kind,
+        Err(_) => return false,
+    };
     let is_number = matches!(
-        of.kind,
-        Ok(Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { decimals: None } | Kind::Float)
+        kind,
+        Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { decimals: None } | Kind::Float
     );
     is_number && !matches!(of.field.data_type(), DataType::Boolean | DataType::Decimal256(..))
 }
@@ -151,6 +164,11 @@ fn loses_digits(operands: &[Argument]) -> bool {
         _ => false,
     };
     operands.iter().any(|of| of.field.data_type().is_floating()) && operands.iter().any(is_long)
+}
+
+/// A plain number whose column has no ZEROFILL: what the engine computes of it shows no zeros.
+fn is_without_zeros(of: &Argument) -> bool {
+    is_plain_number(of) && !matches!(of.kind, Ok(Kind::Padded { .. }))
 }
 
 fn is_exact(of: &Argument) -> bool {
@@ -165,8 +183,33 @@ fn is_special(of: &Argument) -> bool {
         .is_some_and(|name| matches!(name.as_str(), "uuid" | "inet4" | "inet6" | "year"))
 }
 
+fn is_year(of: &Argument) -> bool {
+    of.field.metadata().get(MYSQL_TYPE).is_some_and(|name| name == "year")
+}
+
+/// Whether years are compared here without the century of the last rule: in CASE, in MySQL's lists, and where a year is
+/// an item of a list.
+fn takes_years_as_numbers(name: &str, operands: &[Argument], rules: &Rules) -> bool {
+    match (name, operands) {
+        ("case =", operands) => operands.iter().any(is_year),
+        ("in", [value, list @ ..]) => {
+            is_year(value) && rules.mysql && list.len() > 1 || !is_year(value) && list.iter().any(is_year)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a literal beside a year has a fraction or an exponent, which is rounded before it gets its century.
+fn is_odd_year(of: &Argument) -> bool {
+    let literal = of.literal();
+    literal.is_some_and(|literal| literal.data_type().is_floating() || literal.data_type().is_decimal())
+}
+
 /// Whether the engine compares two values as the servers do.
 fn compares(left: &Argument, right: &Argument) -> bool {
+    if is_year(left) && is_odd_year(right) || is_year(right) && is_odd_year(left) {
+        return false;
+    }
     if is_special(left) || is_special(right) {
         return true;
     }

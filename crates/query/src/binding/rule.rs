@@ -20,7 +20,7 @@ use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
 use super::statement::StatementRules;
-use super::{KIND, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates};
+use super::{KIND, displayed, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates};
 use crate::collation::Texts;
 use crate::expression::{Kind, Node, Refusal, Rules, Typed};
 use crate::rules::is_set_operation;
@@ -55,7 +55,7 @@ fn bind_plan(
     server: Server,
     statement: Option<&StatementRules>,
 ) -> Result<Transformed<LogicalPlan>> {
-    let plan = match plan {
+    let plan = match displayed::read(plan, server == Server::MySql)? {
         LogicalPlan::Union(mut union) => {
             if let Some(statement) = statement {
                 union.inputs = set_operations::united(union.inputs, statement)?;
@@ -91,6 +91,9 @@ fn bind_plan(
 }
 
 fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transformed<Expr>> {
+    if matches!(expression, Expr::ScalarSubquery(_) | Expr::InSubquery(_)) {
+        return displayed::subquery(expression, schema).map(Transformed::yes);
+    }
     let Expr::ScalarFunction(function) = &expression else { return Ok(Transformed::no(expression)) };
     let Some(call) = function.func.inner().downcast_ref::<ServerCall>() else {
         return Ok(Transformed::no(expression));
@@ -102,6 +105,9 @@ fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transforme
         .iter()
         .map(|argument| Argument::new(argument, schema, texts, &call.rules))
         .collect::<Result<Vec<_>>>()?;
+    if let Some(compared) = displayed::with_float(name, &operands, &call.rules)? {
+        return Ok(Transformed::yes(compared));
+    }
     if let Some(native) = native::expression(name, &operands, schema, &call.rules, &call.query)? {
         return Ok(Transformed::yes(native));
     }
@@ -209,7 +215,7 @@ impl Inputs {
             let slots: Vec<usize> =
                 args.iter().take(bound.inputs).map(|input| self.slot(input.clone())).collect();
             self.parts.push(format!("{} of {slots:?}", bound.text));
-            return Ok(moved(bound.typed.clone(), &slots));
+            return Ok(moved(bound.operand(), &slots));
         }
         let kind = argument.kind?;
         let is_truth = *argument.field.data_type() == DataType::Boolean

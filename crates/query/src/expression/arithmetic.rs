@@ -130,8 +130,7 @@ fn result_kind(operator: &str, way: Way, kinds: (&Kind, &Kind), rules: &Rules) -
         (_, Way::Double) => {
             let decimals = kinds.0.decimals().zip(kinds.1.decimals()).map(|(left, right)| match operator {
                 "/" => left.max(right).saturating_add(rules.div_precision_increment),
-                "*" if !mysql => left.max(right),
-                _ => combined(left, right),
+                _ => left.max(right),
             });
             Kind::Double { decimals: decimals.filter(|decimals| *decimals <= MAX_SCALE) }
         }

@@ -6,19 +6,21 @@ use super::collating::{COERCIBLE, Collating};
 use super::datum::{Datum, Number};
 use super::node::{Node, Typed};
 use super::syntax::CastType;
-use super::{Kind, Refusal, Rules, arithmetic, cast, dates, plan};
+use super::{Kind, Refusal, Rules, arithmetic, cast, dates, padded, plan};
 
 /// The expression `name(operands)`.
 ///
 /// # Errors
 /// If it is not computed exactly here.
 pub(crate) fn call(name: &str, operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let has_padded = padded::is_among(&operands);
+    let operands = padded::resolved(name, operands, rules)?;
     let is_wide = !rules.mysql && is_wide(name, &operands);
     let mut typed = planned(name, operands, rules)?;
     if let Kind::Text(own) = &mut typed.kind {
         own.wide = is_wide;
     }
-    Ok(typed)
+    Ok(padded::given(name, has_padded, typed, rules))
 }
 
 /// Functions whose results MariaDB takes for texts of any letters, though they have ASCII alone.

@@ -46,6 +46,12 @@ pub(crate) enum Kind {
     },
     /// JSON of MySQL, and what MariaDB's functions of documents give.
     Json,
+    /// A column with ZEROFILL, or YEAR(2): its text has zeros before the number, to a width, if it is known. Functions
+    /// take it as one of both (`expression::padded`).
+    Padded {
+        of: Box<Kind>,
+        width: Option<u8>,
+    },
 }
 
 /// What an ENUM or SET may be.
@@ -81,10 +87,21 @@ impl Kind {
         if let (Kind::Choice(choice), Some(collation)) = (&mut kind, &column.declaration.collation) {
             choice.collating = Collating::column(&collation.name, server);
         }
-        Ok(kind)
+        let display = column.display;
+        // FLOAT(M,D) computes with the double that it is, and shows its digits.
+        if let (Kind::Float | Kind::Double { .. }, Some(decimals)) = (&kind, display.decimals) {
+            kind = Kind::Double { decimals: Some(decimals) };
+        }
+        Ok(match display.width {
+            Some(_) if display.zerofill || kind == Kind::Year => {
+                Kind::Padded { of: Box::new(kind), width: display.width }
+            }
+            _ => kind,
+        })
     }
 
-    /// The type of the values of a type of columns of `server`; of an ENUM or SET without its collation.
+    /// The type of the values of a type of columns of `server`, without what its column says of digits, zeros and
+    /// collations.
     pub(crate) fn of_column(column_type: &ColumnType, server: Server) -> Result<Kind, Refusal> {
         Ok(match column_type {
             ColumnType::Integer { unsigned, .. } => Kind::Int { unsigned: *unsigned },

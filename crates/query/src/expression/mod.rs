@@ -27,6 +27,7 @@ mod json;
 mod kind;
 mod node;
 mod numeric;
+mod padded;
 mod plan;
 mod rules;
 mod strings;
@@ -44,10 +45,10 @@ use tanada_innodb::{ColumnType, TableDefinition, Value};
 pub(crate) use call::call;
 pub(crate) use collating::{Collating, IMPLICIT, NONE, NUMERIC};
 pub(crate) use conversions::branch;
-pub(crate) use dates::local;
 pub(crate) use datum::Datum;
 pub(crate) use kind::Kind;
 pub(crate) use node::{Node, Typed};
+pub(crate) use plan::stored;
 
 pub use rules::Rules;
 pub use zone::Zone;
@@ -99,6 +100,12 @@ impl GeneratedColumn {
         let rules = Rules::new(definition.server == Server::MySql);
         let mut parts = plan::Parts::default();
         let expression = plan::planned(&definition.columns, column, &rules, &mut parts, 0)?;
+        if matches!(expression.kind, Kind::Padded { .. }) {
+            return Err(Refusal::new("a column with ZEROFILL or of YEAR(2)"));
+        }
+        if definition.columns[column].display.decimals.is_some() {
+            return Err(Refusal::new("it is stored with the digits of FLOAT(M,D) or DOUBLE(M,D)"));
+        }
         let column_type = definition.columns[column].column_type.clone();
         let text = definition.columns[column].virtual_expression.as_deref().unwrap_or_default();
         if assign::hides_digits(&syntax::parse(text)?, &expression.kind, &column_type) {

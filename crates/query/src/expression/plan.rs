@@ -8,7 +8,7 @@ use super::node::{Node, Typed};
 use super::syntax::{Syntax, parse};
 use super::{
     Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, cast, compare, conversions, dates, described, json,
-    numeric, strings,
+    numeric, padded, strings,
 };
 
 /// Most parts of an expression, with those of virtual columns in it.
@@ -85,6 +85,7 @@ impl Planner<'_> {
             Syntax::Interval(..) => return Err(Refusal::new("an interval that is added to nothing")),
             Syntax::Cast(of, wanted) => {
                 let of = self.typed(of)?;
+                let of = padded::resolved(&format!("cast:{}", wanted.name), vec![of], self.rules)?.remove(0);
                 if !matches!(wanted.name.as_str(), "char" | "date" | "datetime" | "time") {
                     arithmetic::number_of_branches(&of)?;
                 }
@@ -113,6 +114,9 @@ impl Planner<'_> {
         let column_type = &self.columns[at].column_type;
         let kind = Kind::of(&self.columns[at], self.rules.server())?;
         if self.columns[at].virtual_expression.is_some() {
+            if self.columns[at].display.decimals.is_some() {
+                return Err(Refusal::new("a virtual column of FLOAT(M,D) or DOUBLE(M,D)"));
+            }
             let inner = planned(self.columns, at, self.rules, self.parts, self.depth + 1)?;
             assign::check(&inner, column_type)?;
             let (from, column_type, rules) = (inner.clone(), column_type.clone(), *self.rules);
@@ -129,7 +133,7 @@ impl Planner<'_> {
             self.parts.inputs.push(at);
             self.parts.inputs.len() - 1
         });
-        Ok(dates::local(Typed { node: Node::Input(slot), kind }, self.rules))
+        Ok(stored(slot, kind, self.rules))
     }
 
     fn case(
@@ -138,9 +142,14 @@ impl Planner<'_> {
         whens: &[(Syntax, Syntax)],
         otherwise: Option<&Syntax>,
     ) -> Result<Typed, Refusal> {
+        // Which of its parts would be taken as texts is not looked into.
+        let plain = |of: Typed| match padded::is_among(std::slice::from_ref(&of)) {
+            true => Err(Refusal::new("CASE of a column with ZEROFILL or of YEAR(2)")),
+            false => Ok(of),
+        };
         let mut compared = Vec::new();
         for syntax in operand.into_iter().chain(whens.iter().map(|(condition, _)| condition)) {
-            compared.push(self.typed(syntax)?);
+            compared.push(plain(self.typed(syntax)?)?);
         }
         if operand.is_some() {
             compared = compare::alike(compared, "case")?;
@@ -151,14 +160,14 @@ impl Planner<'_> {
         let mut planned = Vec::new();
         for (condition, (_, result)) in compared.zip(whens) {
             let condition = match &operand {
-                Some(operand) => compare::comparison("=", operand.clone(), condition, self.rules)?,
+                Some(operand) => compare::in_case("=", operand.clone(), condition, self.rules)?,
                 None => condition,
             };
-            let result = self.typed(result)?;
+            let result = plain(self.typed(result)?)?;
             kind = kind.common(&result.kind, self.rules.mysql)?;
             planned.push((condition, result));
         }
-        let otherwise = otherwise.map(|otherwise| self.typed(otherwise)).transpose()?;
+        let otherwise = otherwise.map(|otherwise| plain(self.typed(otherwise)?)).transpose()?;
         if let Some(otherwise) = &otherwise {
             kind = kind.common(&otherwise.kind, self.rules.mysql)?;
         }
@@ -187,6 +196,8 @@ impl Planner<'_> {
         {
             let mut typed = |of: &[Syntax]| of.iter().map(|of| self.typed(of)).collect::<Result<Vec<_>, _>>();
             let (lefts, rights) = (typed(lefts)?, typed(rights)?);
+            let (lefts, rights) =
+                (padded::resolved(name, lefts, self.rules)?, padded::resolved(name, rights, self.rules)?);
             return compare::rows(name, lefts, rights, self.rules);
         }
         let typed = operands.iter().map(|operand| self.typed(operand)).collect::<Result<_, _>>()?;
@@ -216,13 +227,35 @@ fn as_double(of: Typed, mysql: bool) -> Typed {
 /// # Errors
 /// If there is none of this name, or it is not computed exactly here.
 pub(super) fn called(name: &str, typed: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
+    let has_padded = padded::is_among(&typed);
+    let typed = padded::resolved(name, typed, rules)?;
     if matches!(
         name,
         "negative" | "abs" | "floor" | "ceil" | "ceiling" | "sign" | "sqrt" | "pow" | "power" | "not"
     ) {
         typed.iter().try_for_each(arithmetic::number_of_branches)?;
     }
-    Ok(as_double(operator(name, typed, rules)?, rules.mysql))
+    let result = as_double(operator(name, typed, rules)?, rules.mysql);
+    Ok(padded::given(name, has_padded, result, rules))
+}
+
+/// The value at a position of the row: of a FLOAT(M,D) the double that it is, of a TIMESTAMP the local time.
+pub(crate) fn stored(slot: usize, kind: Kind, rules: &Rules) -> Typed {
+    let input = Typed { node: Node::Input(slot), kind };
+    let number = match &input.kind {
+        Kind::Padded { of, .. } => of.as_ref(),
+        kind => kind,
+    };
+    match number {
+        Kind::Double { decimals: Some(_) } => Typed::call(input.kind.clone(), vec![input], |values| {
+            Ok(match values.first() {
+                Some(Datum::Float(number)) => Datum::Double(f64::from(*number)),
+                Some(value) => value.clone(),
+                None => Datum::Null,
+            })
+        }),
+        _ => dates::local(input, rules),
+    }
 }
 
 fn operator(name: &str, mut typed: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
@@ -237,6 +270,10 @@ fn operator(name: &str, mut typed: Vec<Typed>, rules: &Rules) -> Result<Typed, R
         ("=" | "<>" | "<" | "<=" | ">" | ">=" | "<=>", 2) => {
             let (left, right) = pair(&typed);
             compare::comparison(name, left, right, rules)
+        }
+        ("case =", 2) => {
+            let (left, right) = pair(&typed);
+            compare::in_case("=", left, right, rules)
         }
         ("and" | "or" | "xor", 2) => {
             let (left, right) = pair(&typed);

@@ -10,7 +10,7 @@ use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::ScalarUDF;
 
 use super::simple::Simple;
-use crate::relation::types::MYSQL_TYPE;
+use crate::relation::types::{MYSQL_TYPE, ZEROS};
 use crate::text::column_text;
 
 /// Names of the function by MySQL's and MariaDB's spelling.
@@ -68,6 +68,13 @@ fn values(arrays: &[ArrayRef], fields: &[FieldRef], mysql: bool) -> Result<Array
         number if number.is_numeric() || *number == DataType::Null => false,
         _ => !is_json,
     };
+    let plain = |field: &Field| {
+        let mut field = field.clone();
+        field.metadata_mut().remove(ZEROS);
+        Arc::new(field)
+    };
+    // MySQL's documents have numbers without the zeros of ZEROFILL.
+    let field = &if mysql { plain(field) } else { Arc::clone(field) };
     let (spelled, field) = match (mysql, array.data_type()) {
         // MySQL's JSON has times with microseconds.
         (true, DataType::Timestamp(..)) => micros(array, DataType::Timestamp(TimeUnit::Microsecond, None))?,

@@ -16,7 +16,7 @@ use datafusion::logical_expr::ScalarUDF;
 
 use super::simple::Simple;
 use crate::relation::types::MYSQL_TYPE;
-use crate::text::column_text;
+use crate::text::{column_text, digits_of_double};
 
 /// Name of the function that gives a number for any value.
 pub const NUMBER: &str = "mysql_number";
@@ -102,6 +102,10 @@ pub fn digits_of(field: &Field) -> Option<u8> {
         | DataType::Decimal128(_, scale)
         | DataType::Decimal256(_, scale) => u8::try_from(*scale).ok(),
         DataType::Timestamp(unit, _) | DataType::Duration(unit) => Some(unit_digits(*unit)),
+        DataType::Float32 | DataType::Float64 => {
+            let digits = digits_of_double(field.metadata().get(MYSQL_TYPE)?)?;
+            u8::try_from(digits).ok()
+        }
         DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8 => choices(field).is_some().then_some(0),
         other => (other.is_integer() || matches!(other, DataType::Boolean | DataType::Date32)).then_some(0),
     }

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, BinaryViewBuilder, PrimitiveBuilder, StringViewBuilder};
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, Decimal256Type, DurationMicrosecondType,
-    DurationMillisecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    DurationMillisecondType, DurationSecondType, Field, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type, i256,
 };
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use tanada_innodb::{Decimal, Error, ErrorKind, Result, RowSink, Value};
 
+use super::types::{MYSQL_TYPE, SHORT_YEAR};
 use super::vector::{self, VectorBuilder};
 use super::zero_date;
 
@@ -25,6 +26,8 @@ const DAY: i64 = 86_400_000_000;
 pub struct ArrowSink {
     schema: SchemaRef,
     columns: Vec<ColumnBuilder>,
+    /// Which of them are of YEAR(2), which does not tell the year 0 from 2000.
+    short_years: Vec<bool>,
     rows: usize,
     bytes: usize,
     takes_partial_dates: bool,
@@ -36,8 +39,9 @@ impl ArrowSink {
     pub fn new(schema: &SchemaRef, columns: &[usize], takes_partial_dates: bool) -> ArrowSink {
         let fields: Vec<_> = columns.iter().map(|column| Arc::clone(&schema.fields()[*column])).collect();
         let builders = fields.iter().map(|field| ColumnBuilder::new(field.data_type())).collect();
+        let short_years = fields.iter().map(|field| is_short_year(field)).collect();
         let schema = Arc::new(Schema::new(fields));
-        ArrowSink { schema, columns: builders, rows: 0, bytes: 0, takes_partial_dates }
+        ArrowSink { schema, columns: builders, short_years, rows: 0, bytes: 0, takes_partial_dates }
     }
 
     /// Fields of the columns.
@@ -78,6 +82,10 @@ impl ArrowSink {
         {
             return Err(self.misfit(slot, value));
         }
+        let value = match value {
+            Value::UInt(0) if self.short_years[slot] => &Value::UInt(2000),
+            value => value,
+        };
         match self.columns[slot].push(value) {
             Some(bytes) => {
                 self.bytes += bytes;
@@ -107,6 +115,10 @@ impl RowSink for ArrowSink {
     fn push(&mut self, slot: usize, value: Value<'_>) -> Result<()> {
         if slot < self.columns.len() { self.push_value(slot, &value) } else { Err(self.misfit(slot, &value)) }
     }
+}
+
+fn is_short_year(field: &Field) -> bool {
+    field.metadata().get(MYSQL_TYPE).is_some_and(|name| name == SHORT_YEAR)
 }
 
 /// One column under construction, by Arrow type.
@@ -343,7 +355,6 @@ mod tests {
     use std::borrow::Cow;
 
     use datafusion::arrow::array::AsArray;
-    use datafusion::arrow::datatypes::Field;
 
     use super::*;
 

@@ -20,10 +20,31 @@ pub const MYSQL_TYPE: &str = "mysql.type";
 /// Metadata key of DATE and DATETIME columns that are NOT NULL: `IS NULL` in WHERE finds their zero dates.
 pub const NOT_NULL_DATE: &str = "tanada.not_null_date";
 
+/// Metadata key of the width to which zeros fill the text of a number (ZEROFILL).
+pub const ZEROS: &str = "mysql.zeros";
+
+/// [`MYSQL_TYPE`] of YEAR(2).
+pub const SHORT_YEAR: &str = "year(2)";
+
+/// The type with the digits that the column shows.
+fn shown_type(column: &Column) -> String {
+    let name = mysql_type(&column.column_type);
+    match (&column.column_type, column.display.width, column.display.decimals) {
+        (ColumnType::Float | ColumnType::Double, width, Some(decimals)) => {
+            format!("{name}({},{decimals})", width.unwrap_or(53))
+        }
+        (ColumnType::Year, Some(_), _) => SHORT_YEAR.to_string(),
+        _ => name,
+    }
+}
+
 /// The field of a column of `server`.
 pub fn field(column: &Column, server: Server) -> Field {
     let nullable = column.nullable || column.virtual_expression.is_some();
-    let mut metadata = HashMap::from([(MYSQL_TYPE.to_string(), mysql_type(&column.column_type))]);
+    let mut metadata = HashMap::from([(MYSQL_TYPE.to_string(), shown_type(column))]);
+    if let Some(width) = column.display.width.filter(|_| column.display.zerofill) {
+        metadata.insert(ZEROS.to_string(), width.to_string());
+    }
     if let Ok(kind) = Kind::of(column, server)
         && let Ok(kind) = serde_json::to_string(&kind)
     {

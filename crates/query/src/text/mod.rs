@@ -15,15 +15,29 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 
-use crate::relation::types::MYSQL_TYPE;
+use crate::relation::types::{MYSQL_TYPE, SHORT_YEAR, ZEROS};
 use crate::relation::vector;
 use crate::{Error, ErrorKind, Result};
 
 pub use float::{double_text, fixed_text, float_text};
 
+/// Most zeros before a number: the widest column has 255 characters.
+const MAX_ZEROS: usize = 255;
+
 /// Text of each row of a column (`None` is NULL), spelled as MySQL spells it; bytes, since binary columns are printed
 /// raw. Not yet escaped.
 pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
+    let mut texts = plain_text(field, array)?;
+    if let Some(width) = field.metadata().get(ZEROS).and_then(|width| width.parse::<usize>().ok()) {
+        for text in texts.iter_mut().flatten() {
+            let missing = width.min(MAX_ZEROS).saturating_sub(text.len());
+            text.splice(0..0, std::iter::repeat_n(b'0', missing));
+        }
+    }
+    Ok(texts)
+}
+
+fn plain_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>>>> {
     let mysql_type = field.metadata().get(MYSQL_TYPE).map_or("", String::as_str);
     if let Some(values) = vector::stored(array) {
         return Ok(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect());
@@ -35,18 +49,33 @@ pub fn column_text(field: &Field, array: &ArrayRef) -> Result<Vec<Option<Vec<u8>
         }
         DataType::Float32 => {
             let values = array.as_primitive::<Float32Type>();
-            rows(array, |row, out| out.push_str(&float_text(values.value(row))))
+            match digits_of_double(mysql_type) {
+                Some(digits) => {
+                    // A stored zero has no sign.
+                    let number = |row| f64::from(values.value(row)) + 0.0;
+                    rows(array, |row, out| out.push_str(&fixed_text(number(row), digits)))
+                }
+                None => rows(array, |row, out| out.push_str(&float_text(values.value(row)))),
+            }
         }
         DataType::Float64 => {
             let values = array.as_primitive::<Float64Type>();
             match digits_of_double(mysql_type) {
-                Some(digits) => rows(array, |row, out| out.push_str(&fixed_text(values.value(row), digits))),
+                Some(digits) => {
+                    let is_stored = !mysql_type.starts_with("double(53,");
+                    let number = |row| values.value(row) + if is_stored { 0.0 } else { -0.0 };
+                    rows(array, |row, out| out.push_str(&fixed_text(number(row), digits)))
+                }
                 None => rows(array, |row, out| out.push_str(&double_text(values.value(row)))),
             }
         }
         DataType::UInt16 if mysql_type == "year" => {
             let values = array.as_primitive::<UInt16Type>();
             rows(array, |row, out| out.push_str(&format!("{:04}", values.value(row))))
+        }
+        DataType::UInt16 if mysql_type == SHORT_YEAR => {
+            let values = array.as_primitive::<UInt16Type>();
+            rows(array, |row, out| out.push_str(&format!("{:02}", values.value(row) % 100)))
         }
         DataType::UInt64 if mysql_type.starts_with("bit(") => return bits(mysql_type, array),
         DataType::Decimal32(precision, scale) => decimal::<Decimal32Type>(array, *precision, *scale),
@@ -121,9 +150,16 @@ fn fractional_digits(mysql_type: &str) -> Option<usize> {
     if mysql_type.is_empty() { None } else { Some(argument(mysql_type).unwrap_or(0).min(6)) }
 }
 
-/// Digits after the point of `double(53,4)`; `None` of a plain DOUBLE.
+/// Digits after the point of `double(53,4)` and `float(7,3)`; `None` of a plain DOUBLE or FLOAT.
 pub fn digits_of_double(mysql_type: &str) -> Option<usize> {
-    mysql_type.strip_prefix("double(")?.strip_suffix(')')?.split_once(',')?.1.parse().ok()
+    mysql_type
+        .strip_prefix("double(")
+        .or_else(|| mysql_type.strip_prefix("float("))?
+        .strip_suffix(')')?
+        .split_once(',')?
+        .1
+        .parse()
+        .ok()
 }
 
 fn argument(mysql_type: &str) -> Option<usize> {

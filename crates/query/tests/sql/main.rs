@@ -10,6 +10,7 @@ mod collations;
 mod commands;
 mod copies;
 mod corpus;
+mod displays;
 mod engine_faults;
 mod errors;
 #[path = "../../../innodb/tests/fixtures/mod.rs"]

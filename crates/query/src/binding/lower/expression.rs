@@ -269,7 +269,7 @@ fn case(operand: Option<&Expr>, conditions: Vec<CaseWhen>, otherwise: Option<&Ex
     let mut operands = Vec::new();
     for when in conditions {
         let holds = match operand {
-            Some(of) => call("=", values(vec![of.clone(), when.condition])?),
+            Some(of) => call("case =", values(vec![of.clone(), when.condition])?),
             None => condition(when.condition)?,
         };
         operands.extend([holds, value(when.result)?]);

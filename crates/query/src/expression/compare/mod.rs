@@ -20,6 +20,22 @@ const TRUTH: Kind = Kind::Int { unsigned: false };
 /// `=`, `<>`, `<`, `<=`, `>`, `>=`, `<=>`.
 pub(super) fn comparison(operator: &str, left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
     let way = way::of(&left, &right, operator, rules)?;
+    let way = way.map(|way| way.within_digits(&left.kind, &right.kind));
+    Ok(compared(operator, left, right, way, rules))
+}
+
+/// A comparison by all digits of a double, as those of BETWEEN and of several items of a list.
+pub(super) fn strict(operator: &str, left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
+    let way = way::of(&left, &right, operator, rules)?;
+    Ok(compared(operator, left, right, way, rules))
+}
+
+/// A comparison of CASE and of MySQL's lists, where a year of two digits has no century.
+pub(super) fn in_case(operator: &str, left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
+    let way = match way::of(&left, &right, operator, rules)? {
+        Some(Way::Years) => Some(way::of_numbers(&left.kind, &right.kind)),
+        way => way,
+    };
     Ok(compared(operator, left, right, way, rules))
 }
 
@@ -141,11 +157,14 @@ pub(super) fn between(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refu
     let (Some(high), Some(low), Some(value)) = (operands.pop(), operands.pop(), operands.pop()) else {
         return Err(Refusal::new("BETWEEN takes three values"));
     };
+    let value_is_year = value.kind == Kind::Year;
     let pair = |operator: &str, left: Typed, right: Typed| match as_numbers {
         true if left.kind != Kind::Null && right.kind != Kind::Null => {
             Ok(compared(operator, left, right, Some(Way::Numbers { as_doubles: true }), rules))
         }
-        _ => comparison(operator, left, right, rules),
+        _ if value_is_year => strict(operator, left, right, rules),
+        // A year of two digits is one beside a value that is a year alone.
+        _ => in_case(operator, left, right, rules),
     };
     let parts = vec![pair(">=", value.clone(), low)?, pair("<=", value, high)?];
     Ok(Typed::truth(Typed { node: Node::Logical(false, parts), kind: TRUTH }))
@@ -155,11 +174,8 @@ pub(super) fn between(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refu
 pub(super) fn is_in(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
     let operands = alike(operands, "in")?;
     let Some((value, list)) = operands.split_first() else { return Err(Refusal::new("IN takes a list")) };
-    if rules.mysql
-        && value.kind == Kind::Year
-        && list.iter().any(|item| item.kind != Kind::Year)
-        && list.len() > 1
-    {
+    let is_list_of_years = rules.mysql && value.kind == Kind::Year && list.len() > 1;
+    if is_list_of_years && list.iter().any(|item| !item.kind.is_number()) {
         return Err(Refusal::new("a list of years"));
     }
     let is_zero = |item: &Typed| matches!(item.literal(), Some(Datum::Int(0)));
@@ -170,7 +186,12 @@ pub(super) fn is_in(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusa
     if rules.mysql && has_document && list.len() > 1 {
         return Err(Refusal::new("a list of documents"));
     }
-    let parts = list.iter().map(|item| comparison("=", value.clone(), item.clone(), rules));
+    let compare = match list.len() {
+        1 => comparison,
+        _ if is_list_of_years || value.kind != Kind::Year => in_case,
+        _ => strict,
+    };
+    let parts = list.iter().map(|item| compare("=", value.clone(), item.clone(), rules));
     let parts = parts.collect::<Result<Vec<_>, _>>()?;
     Ok(Typed::truth(Typed { node: Node::Logical(true, parts), kind: TRUTH }))
 }
@@ -243,6 +264,8 @@ pub(super) fn null_if(left: Typed, right: Typed, rules: &Rules) -> Result<Typed,
     let kind = match &left.kind {
         // MariaDB's ENUM out of it is a text.
         Kind::Choice(choice) if !rules.mysql => Kind::Text(choice.collating.clone()),
+        // The year 0 is shown as 0.
+        Kind::Year => Kind::Int { unsigned: true },
         kind => kind.clone(),
     };
     let equal = comparison("=", left.clone(), right, rules)?;
@@ -285,6 +308,9 @@ pub(super) fn strcmp(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refus
         conversions::textual(operand, rules.mysql)?;
     }
     let is_other = |kind: &Kind| kind.is_number() || kind.is_temporal();
+    if rules.mysql && kinds.contains(&Kind::Year) {
+        return Err(Refusal::new("STRCMP of a YEAR"));
+    }
     if rules.mysql && kinds.iter().any(is_other) && kinds.iter().any(Kind::is_string) {
         return Err(Refusal::new("STRCMP of a number or a date and a text"));
     }

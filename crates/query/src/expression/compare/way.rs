@@ -16,11 +16,27 @@ pub(super) enum Way {
     },
     /// Years, of which a constant may have two digits.
     Years,
+    /// Doubles of a fixed number of digits, which are equal if they differ by less than this.
+    Near(f64),
     Texts(Collating),
     Bytes,
     Dates(dates::DateWay),
     /// Documents of MySQL; in MariaDB an extracted part with a text.
     Documents,
+}
+
+impl Way {
+    /// The way of two numbers that show a fixed number of digits each: doubles are equal within half a digit behind the
+    /// longer of them.
+    pub(super) fn within_digits(self, left: &Kind, right: &Kind) -> Way {
+        let decimals = |kind: &Kind| kind.decimals().filter(|_| kind.is_number());
+        match (&self, decimals(left).zip(decimals(right))) {
+            (Way::Numbers { as_doubles: true }, Some((left, right))) => {
+                Way::Near(5.0 / 10f64.powi(i32::from(left.max(right)) + 1))
+            }
+            _ => self,
+        }
+    }
 }
 
 /// The way of comparing these values; `None` if one of them is NULL.
@@ -47,9 +63,7 @@ pub(super) fn of(
         (Kind::Hex, number) | (number, Kind::Hex) if number.is_number() => {
             Way::Numbers { as_doubles: number.scale().is_none() }
         }
-        (a, b) if a.is_number() && b.is_number() => {
-            Way::Numbers { as_doubles: a.scale().is_none() || b.scale().is_none() }
-        }
+        (a, b) if a.is_number() && b.is_number() => of_numbers(a, b),
         (a, _) if a.is_number() => number_with_text(left, right, rules),
         (_, b) if b.is_number() => number_with_text(right, left, rules),
         _ => Way::Bytes,
@@ -67,11 +81,13 @@ fn years(left: &Typed, right: &Typed) -> Way {
     });
     match short {
         true => Way::Years,
-        false => {
-            let exact = |of: &Typed| of.kind.scale().is_some();
-            Way::Numbers { as_doubles: !(exact(left) && exact(right)) }
-        }
+        false => of_numbers(&left.kind, &right.kind),
     }
+}
+
+/// The way of two numbers.
+pub(super) fn of_numbers(left: &Kind, right: &Kind) -> Way {
+    Way::Numbers { as_doubles: left.scale().is_none() || right.scale().is_none() }
 }
 
 /// MariaDB reads a constant text beside an exact number as an exact number, MySQL beside a column or a DECIMAL.
@@ -127,6 +143,16 @@ pub(super) fn order(
             }
         }
         Way::Numbers { .. } => return by_doubles(left, right),
+        Way::Near(tolerance) => match (left.0.number(left.1)?, right.0.number(right.1)?) {
+            (Some(a), Some(b)) => {
+                let (a, b) = (a.to_f64(), b.to_f64());
+                match a == b || (a - b).abs() < *tolerance {
+                    true => Ordering::Equal,
+                    false => return Ok(a.partial_cmp(&b)),
+                }
+            }
+            _ => return Ok(None),
+        },
         Way::Years => match (year(left)?, year(right)?) {
             (Some(a), Some(b)) => a.compare(b)?,
             _ => return by_doubles(left, right),
@@ -153,11 +179,13 @@ fn by_doubles(left: (&Datum, &Kind), right: (&Datum, &Kind)) -> Result<Option<Or
 
 /// A year, or a constant that is compared with one: of two digits it is of 1970 to 2069.
 fn year((value, kind): (&Datum, &Kind)) -> Result<Option<Decimal>, Refusal> {
-    let Some(number) = exact(value, kind, true)? else {
-        return match value.number(kind)? {
-            Some(Number::Double(number)) => Ok(Decimal::of_double(number)),
-            _ => Ok(None),
-        };
+    let number = match (exact(value, kind, true)?, value.number(kind)?) {
+        (Some(number), _) => number,
+        (None, Some(Number::Double(number))) => match Decimal::of_double(number.round_ties_even()) {
+            Some(number) => number,
+            None => return Ok(None),
+        },
+        _ => return Ok(None),
     };
     if *kind == Kind::Year {
         return Ok(Some(number));

@@ -16,7 +16,11 @@ impl ArrowSink {
         }
         for slot in 0..self.columns.len() {
             let column = rows.column(slot)?;
-            match self.columns[slot].extend(&column, rows.len())? {
+            let extended = match self.short_years[slot] {
+                true => None,
+                false => self.columns[slot].extend(&column, rows.len())?,
+            };
+            match extended {
                 Some(bytes) => self.bytes += bytes,
                 None => column.values(|value| self.push_value(slot, &value))?,
             }
