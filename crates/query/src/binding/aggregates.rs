@@ -51,7 +51,6 @@ pub(super) fn of_server(node: LogicalPlan, config: &ConfigOptions) -> Result<Tra
         _ => return Ok(Transformed::no(node)),
     };
     let options = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default();
-    let is_single = carries;
     let schema = merge_schema(&node.inputs());
     let order = node.inputs().first().map_or_else(Vec::new, |input| reading_order(input));
     let names = NamePreserver::new(&node);
@@ -63,7 +62,7 @@ pub(super) fn of_server(node: LogicalPlan, config: &ConfigOptions) -> Result<Tra
     let rewritten = node.map_expressions(|expression| {
         let name = names.save(&expression);
         let expression = variant.with_digits(expression)?;
-        variant.keep_type(&expression, is_single);
+        variant.keep_type(&expression);
         let expression = if carries { variant.with_all_digits(expression) } else { expression };
         let rewritten = expression.transform_up(|inner| variant.of(inner))?;
         Ok(rewritten.update_data(|expression| name.restore(expression)))
@@ -129,7 +128,7 @@ impl Variant<'_> {
     }
 
     /// Notes the type of a result that shows as many digits as its argument does.
-    fn keep_type(&self, expression: &Expr, is_single: bool) {
+    fn keep_type(&self, expression: &Expr) {
         let (name, argument) = match inner(expression) {
             Expr::AggregateFunction(of) => (of.func.name(), of.params.args.first()),
             Expr::WindowFunction(of) => (of.fun.name(), of.params.args.first()),
@@ -147,8 +146,7 @@ impl Variant<'_> {
             Kind::Time { .. } | Kind::DateTime { .. } | Kind::Timestamp { .. } if is_one_of_its_values => {
                 kind
             }
-            // Of all rows MariaDB gives a number, of a group the bits.
-            Kind::Bit { .. } if is_one_of_its_values && (self.mysql() || !is_single) => kind,
+            Kind::Bit { .. } if is_one_of_its_values && self.mysql() => kind,
             Kind::Double { decimals: Some(_) } if is_one_of_its_values || name == "sum" => kind,
             Kind::Double { decimals: Some(digits) } if name == "avg" && digits + MORE_DIGITS < 31 => {
                 Kind::Double { decimals: Some(digits + MORE_DIGITS) }
@@ -288,6 +286,14 @@ impl Variant<'_> {
                     *of = functions::bits_function().call(vec![of.clone()]);
                 }
                 Ok(None)
+            }
+            // Of all rows MariaDB gives a number, of a group the bits or a number, by its plan.
+            ("min" | "max", [of])
+                if !self.mysql()
+                    && self.is_grouped
+                    && matches!(kind_of(self.field(of)?.as_ref()), Ok(Kind::Bit { .. })) =>
+            {
+                not_impl_err!("MIN and MAX of BIT in groups are not supported; add 0 to the column")
             }
             (functions::JSON_ARRAYAGG | functions::JSON_OBJECTAGG, of) if self.is_shifted(of)? => {
                 not_impl_err!(

@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, NullArray};
-use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 use tanada_innodb::{RowSink, Value};
 
 use super::call::{is_condition, truth_field};
-use super::field::{arrow_type, field_of};
+use super::field::{JSON_COLLATION, arrow_type, field_of};
 use super::rule::Inputs;
 use super::unsupported;
 use crate::Error;
@@ -141,12 +141,36 @@ impl BoundCall {
 
     /// The expression over `inputs`.
     pub(super) fn expression(name: &str, typed: Typed, inputs: Inputs, query: &Arc<QueryContext>) -> Expr {
-        let is_condition = is_condition(name);
         let (typed, has_unknown_text) = match typed.kind {
             Kind::Padded { of, .. } => (Typed { kind: *of, node: typed.node }, true),
             kind => (Typed { kind, node: typed.node }, false),
         };
-        let field = if is_condition { truth_field(name) } else { field_of(name, &typed.kind, true) };
+        let field = if is_condition(name) { truth_field(name) } else { field_of(name, &typed.kind, true) };
+        BoundCall::with_field(field, name, typed, has_unknown_text, inputs, query)
+    }
+
+    /// The same, a document of MariaDB that compares by a collation.
+    pub(super) fn document(
+        name: &str,
+        typed: Typed,
+        inputs: Inputs,
+        query: &Arc<QueryContext>,
+        collation: &str,
+    ) -> Expr {
+        let mut field = field_of(name, &typed.kind, true);
+        field.metadata_mut().insert(JSON_COLLATION.to_string(), collation.to_string());
+        BoundCall::with_field(field, name, typed, false, inputs, query)
+    }
+
+    fn with_field(
+        field: Field,
+        name: &str,
+        typed: Typed,
+        has_unknown_text: bool,
+        inputs: Inputs,
+        query: &Arc<QueryContext>,
+    ) -> Expr {
+        let is_condition = is_condition(name);
         let function = BoundCall {
             text: format!("{name} {typed:?} {:?}", inputs.parts),
             typed,

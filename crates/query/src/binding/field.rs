@@ -12,6 +12,9 @@ use crate::text::digits_of_double;
 /// Metadata key of the type of an expression, a [`Kind`] as JSON.
 pub(crate) const KIND: &str = "tanada.kind";
 
+/// Metadata key of the collation by which a document of MariaDB compares, where it is another than that of columns.
+pub(crate) const JSON_COLLATION: &str = "tanada.json_collation";
+
 /// The server's type of the values of a field.
 ///
 /// # Errors

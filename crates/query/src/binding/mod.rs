@@ -15,6 +15,7 @@ mod as_field;
 mod bound;
 mod call;
 mod displayed;
+mod documents;
 mod field;
 mod lower;
 mod native;
@@ -27,7 +28,7 @@ mod time_zone;
 mod zero_dates;
 
 pub(crate) use call::ServerCall;
-pub(crate) use field::{KIND, kind_of, metadata_of};
+pub(crate) use field::{JSON_COLLATION, KIND, kind_of, metadata_of};
 pub(crate) use lower::lower;
 pub(crate) use rule::BindingRule;
 pub(crate) use statement::StatementRules;

@@ -20,7 +20,7 @@ use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
 use super::statement::StatementRules;
-use super::{KIND, displayed, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates};
+use super::{KIND, displayed, documents, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates};
 use crate::collation::Texts;
 use crate::expression::{Kind, Node, Refusal, Rules, Typed};
 use crate::rules::is_set_operation;
@@ -111,14 +111,19 @@ fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transforme
     if let Some(native) = native::expression(name, &operands, schema, &call.rules, &call.query)? {
         return Ok(Transformed::yes(native));
     }
+    let collation = if call.rules.mysql { None } else { documents::collation(name, &operands)? };
     let mut inputs = Inputs::default();
     let mut typed = Vec::new();
     for operand in operands {
         typed.push(inputs.operand(operand, &call.rules).map_err(|refusal| unsupported(name, &refusal))?);
     }
     let typed = typed_call(name, typed, &call.rules).map_err(|refusal| unsupported(name, &refusal))?;
-    let bound = BoundCall::expression(name, typed, inputs, &call.query);
-    Ok(Transformed::yes(bound))
+    Ok(Transformed::yes(match collation {
+        Some(collation) if typed.kind == Kind::Json => {
+            BoundCall::document(name, typed, inputs, &call.query, &collation)
+        }
+        _ => BoundCall::expression(name, typed, inputs, &call.query),
+    }))
 }
 
 /// An operand of a call, with the server's type of it, if it has one.

@@ -15,7 +15,7 @@ use datafusion::logical_expr::utils::{grouping_set_to_exprlist, merge_schema};
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, TableScan};
 use tanada_innodb::schema::Server;
 
-use crate::binding::{KIND, kind_of};
+use crate::binding::{JSON_COLLATION, KIND, kind_of};
 use crate::expression::{Collating, IMPLICIT, Kind, NUMERIC, Refusal};
 use crate::relation::types::MYSQL_TYPE;
 use crate::subquery::DomainTable;
@@ -284,6 +284,9 @@ pub(super) fn of_field(field: &Field, server: Server) -> Comparing {
         return Comparing::Plainly;
     }
     let mysql_type = field.metadata().get(MYSQL_TYPE).map_or("", String::as_str);
+    if let Some(collation) = field.metadata().get(JSON_COLLATION) {
+        return Comparing::As(Collating::column(collation, server));
+    }
     if matches!(mysql_type, "uuid" | "inet6" | "inet4" | "json") {
         return Comparing::Plainly;
     }

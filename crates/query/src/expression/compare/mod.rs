@@ -330,15 +330,18 @@ pub(super) fn field(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusa
     let is_text = |kind: &Kind| kind.is_string() || kind.is_temporal() || *kind == Kind::Null;
     let texts = kinds.iter().all(is_text);
     let exact = kinds.iter().all(|kind| super::arithmetic::exact_scale(kind, rules.mysql).is_some());
+    // Texts of several collations are not compared beside bytes either.
+    let mut collating: Option<Collating> = None;
+    for kind in kinds.iter().filter(|kind| texts && !kind.is_binary()) {
+        let own = kind.collating();
+        collating = Some(match collating {
+            None => own,
+            Some(whole) => whole.compared(&own, "field")?,
+        });
+    }
     let way = match (texts, kinds.iter().any(Kind::is_binary)) {
         (true, true) => Way::Bytes,
-        (true, false) => {
-            let mut collating = kinds[0].collating();
-            for kind in &kinds[1..] {
-                collating = collating.compared(&kind.collating(), "field")?;
-            }
-            Way::Texts(collating)
-        }
+        (true, false) => Way::Texts(collating.unwrap_or_else(Collating::number)),
         _ => Way::Numbers { as_doubles: !exact },
     };
     let rules = *rules;

@@ -45,6 +45,7 @@ pub(super) fn as_position(expression: &Expr) -> Option<&str> {
             Value::Number(number, _) if number.bytes().all(|byte| byte.is_ascii_digit()) => Some(number),
             _ => None,
         },
+        Expr::Nested(inner) => as_position(inner),
         _ => None,
     }
 }
@@ -91,8 +92,13 @@ impl Names<'_> {
 
     /// MariaDB takes a negative number for a position, and there is none.
     pub(super) fn is_no_position(&self, expression: &Expr) -> bool {
-        let Expr::UnaryOp { op: UnaryOperator::Minus, expr } = expression else { return false };
-        !self.is_mysql() && as_position(expr).is_some()
+        match expression {
+            Expr::Nested(inner) => self.is_no_position(inner),
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+                !self.is_mysql() && as_position(expr).is_some()
+            }
+            _ => false,
+        }
     }
 
     /// The result that an unqualified name means.
