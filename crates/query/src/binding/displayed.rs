@@ -18,6 +18,7 @@ use super::field::{kind_of, metadata_of};
 use super::rule::Argument;
 use super::unsupported;
 use crate::expression::{Kind, Refusal, Rules};
+use crate::functions::{GROUP_CONCAT, JSON_ARRAYAGG, JSON_OBJECTAGG};
 use crate::relation::types::{MYSQL_TYPE, SHORT_YEAR, ZEROS};
 
 /// Digits that an average has more than its argument, and most that a number shows.
@@ -203,7 +204,7 @@ pub(super) fn aggregated(
         return Ok(None);
     }
     let field = first.to_field(schema)?.1;
-    let takes_text = matches!(name, "group_concat" | "json_arrayagg" | "json_objectagg");
+    let takes_text = matches!(name, GROUP_CONCAT | JSON_ARRAYAGG | JSON_OBJECTAGG);
     let is_known = takes_text || KEEPS_DIGITS.contains(&name) || OF_NUMBERS.contains(&name);
     if (is_padded(&field) || digits_of(&field).is_some()) && !is_known {
         return refused(name, "a column with ZEROFILL or a fixed number of digits");

@@ -15,6 +15,7 @@ use super::bound::BoundCall;
 use super::call::ServerCall;
 use super::unsupported;
 use crate::expression::Refusal;
+use crate::functions::{GROUP_CONCAT, JSON_ARRAYAGG};
 use crate::relation::types::NOT_NULL_DATE;
 use crate::relation::zero_date;
 
@@ -147,7 +148,7 @@ fn puts_in_order(expression: &Expr, schema: &DFSchema) -> bool {
         }
         Expr::Between(of) => is_date(&of.expr, schema),
         Expr::AggregateFunction(of) => {
-            let counts = ["count", "sum", "avg", "group_concat", "json_arrayagg"].contains(&of.func.name());
+            let counts = ["count", "sum", "avg", GROUP_CONCAT, JSON_ARRAYAGG].contains(&of.func.name());
             any_key_is_date(&of.params.order_by) || (!counts && any_is_date(&of.params.args))
         }
         Expr::WindowFunction(of) => {

@@ -8,8 +8,9 @@ use super::node::Typed;
 use super::{Collating, Datum, Kind, Refusal, Rules};
 
 /// Functions of texts, with the operands that they take as texts (bits), of which the others are numbers.
-const TEXTS: [(&str, u32); 47] = [
+const TEXTS: [(&str, u32); 48] = [
     ("concat", ALL),
+    ("concat of group", ALL),
     ("concat_ws", ALL),
     ("length", FIRST),
     ("octet_length", FIRST),
