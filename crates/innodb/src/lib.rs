@@ -26,7 +26,7 @@ pub use schema::{
 pub use space::{Environment, PageCache, PageCacheCounters, PageRange, PageRun, Tablespace};
 pub use table::{
     Access, Bookmark, ChunkLayout, Column as StoredColumn, FileRange, IndexFacts, IndexInChunk, IndexLayout,
-    IndexSegments, IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Loss, Losses, LostRows, Row,
-    RowReceiver, Rows, SpaceLayout, SpaceSegments, Table, TableFacts, TableLayout, TableStatistics,
+    IndexSegments, IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Loss, Losses, LostRows, RangeRows,
+    Row, RowReceiver, Rows, SpaceLayout, SpaceSegments, Table, TableFacts, TableLayout, TableStatistics,
 };
 pub use value::{Decimal, RowSink, Value};

@@ -21,6 +21,7 @@ mod layout;
 mod lookup;
 mod losses;
 mod open;
+mod range_rows;
 mod rescue;
 mod row;
 mod sampling;
@@ -40,7 +41,7 @@ use parking_lot::Mutex;
 use crate::tree::{KeyPart, KeyShape, Order, Tree};
 use crate::{ColumnType, Environment, Error, ErrorKind, IndexNo, Result, TableDefinition, Tablespace, Value};
 
-pub use crate::tree::{Key, KeyRange};
+pub use crate::tree::{Key, KeyRange, RangeRows};
 pub use access::Access;
 pub use bookmark::Bookmark;
 pub use chunks::{ChunkLayout, IndexInChunk};

@@ -68,7 +68,7 @@ impl Tree {
     }
 
     /// The children of `node` that `range` touches, in key order.
-    fn children(&self, node: &Node, range: &KeyRange) -> Result<Vec<PageNo>> {
+    pub(super) fn children(&self, node: &Node, range: &KeyRange) -> Result<Vec<PageNo>> {
         self.children_unplaced(node, range).map_err(|error| self.at(node.page().number(), &error))
     }
 

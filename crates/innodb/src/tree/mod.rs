@@ -10,12 +10,14 @@ mod key;
 mod leaves;
 mod node;
 mod order;
+mod size;
 
 pub(crate) use descent::{Position, Seek, Tree};
 pub use key::{Key, KeyRange};
 pub(crate) use key::{KeyBuilder, KeyPart, KeyShape, Sought};
 pub(crate) use node::Node;
 pub(crate) use order::Order;
+pub use size::RangeRows;
 
 /// Deeper trees are damage: 64 KiB pages reach 2^32 leaves in far fewer.
 pub(crate) const MAX_LEVELS: u16 = 16;

@@ -186,3 +186,41 @@ fn look_ups_find_every_row_by_every_index() {
         }
     });
 }
+
+/// Counted rows are those that look-ups find; with secondary indexes of marked rows, at least those.
+#[test]
+fn rows_between_two_descents_are_counted_or_estimated() {
+    for_each_table(|Case { label, table, .. }| async move {
+        let context = context();
+        let columns = stored_columns(&table);
+        let clustered = table.access(IndexNo(0), &columns).unwrap();
+        let all = scan(&table, &clustered, &KeyRange::all()).await.unwrap();
+        let whole = table.range_rows(IndexNo(0), &KeyRange::all(), &context).await.unwrap();
+        match whole.exact {
+            true => assert_eq!(whole.rows, all.len() as f64, "{label}"),
+            false => assert!((0.5..2.0).contains(&(whole.rows / all.len() as f64)), "{label}: {whole:?}"),
+        }
+        for index in std::iter::once(IndexNo(0)).chain(secondary_indexes(&table)) {
+            if !table.searchable(index, 0) {
+                continue;
+            }
+            let first = table.definition().indexes[index.0].parts[0].column;
+            let Some(place) = columns.iter().position(|column| *column == first) else { continue };
+            let access = table.access(index, &columns).unwrap();
+            for row in all.iter().step_by(all.len() / 20 + 1) {
+                let value = row[place].clone();
+                if matches!(value, Value::ZeroDate(_)) {
+                    continue;
+                }
+                let key = table.key(index, &[value]).unwrap().unwrap();
+                let found = lookup(&table, &access, &key, &context).await.unwrap().len() as f64;
+                let size = table.range_rows(index, &KeyRange::equal(key), &context).await.unwrap();
+                let place = format!("{label} by index {}: {found} found, {size:?}", index.0);
+                match size.exact {
+                    true => assert!(size.rows >= found, "{place}"),
+                    false => assert!((0.3..3.0).contains(&(size.rows / found)), "{place}"),
+                }
+            }
+        }
+    });
+}

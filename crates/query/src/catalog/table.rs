@@ -124,7 +124,7 @@ impl InnodbTable {
             .map(|predicate| state.create_physical_expr(unqualified(predicate)?, &fields))
             .collect::<Result<_>>()?;
         let cores = self.executors.threads();
-        let choice = choose(relation, predicates, &filters, &projection, query.options(), cores)?;
+        let choice = choose(relation, predicates, &filters, &projection, &query, cores).await?;
         let pages: u64 = relation.statistics().indexes.first().map_or(0, |index| index.leaf_pages);
         let partitions = if pages <= SMALL_TABLE_PAGES { 1 } else { state.config().target_partitions() };
         let scan =

@@ -1,7 +1,8 @@
 //! Which access path is cheapest.
 //!
-//! 1. Rows of a selection: by distinct values of the equal leading parts, and by the predicates' hits among the sampled
-//!    rows; the smaller counts (a sample that a rare value is not in says only "few").
+//! 1. Rows of a selection: by descents to the ends of its ranges. Where the index cannot be descended, by distinct values
+//!    of the equal leading parts, and by the predicates' hits among the sampled rows; the smaller counts (a sample that a
+//!    rare value is not in says only "few").
 //! 2. Each selection is an index-only scan if the index covers, else bookmarks; or single look-ups if a key has few
 //!    rows.
 //! 3. An index that covers may also be read as a whole instead of the table.
@@ -23,10 +24,13 @@ use super::gather::decoded_columns;
 use super::path::{AccessPath, Selection, covers, everything, index_name, selections};
 use crate::cost::{Calibration, Cost, CostModel, Lookups};
 use crate::relation::InnodbRelation;
-use crate::settings::{Choice, Execution, TanadaOptions};
+use crate::session::context::QueryContext;
+use crate::settings::{Choice, Execution};
 
 /// Share of rows that a predicate is taken to leave where the sample cannot say.
 const UNKNOWN_SELECTIVITY: f64 = 0.2;
+/// Ranges of a selection whose ends are descended to.
+const MOST_DESCENDED: usize = 8;
 /// Rows of a key above which its leaves are read as a range rather than looked up page by page.
 const MOST_ROWS_PER_LOOKUP: f64 = 64.0;
 
@@ -43,27 +47,31 @@ pub struct ScanChoice {
 
 /// Chooses how to read `projection` of the rows that pass `predicates`; `filters` are the same predicates as physical
 /// expressions over the relation's schema.
-pub fn choose(
+pub async fn choose(
     relation: &Arc<InnodbRelation>,
     predicates: &[Expr],
     filters: &[Arc<dyn PhysicalExpr>],
     projection: &[usize],
-    options: &TanadaOptions,
+    query: &QueryContext,
     cores: usize,
 ) -> Result<ScanChoice> {
+    let options = query.options();
     let model = CostModel::new(Calibration::default(), cores, options.io_depth);
     let model = if options.execution == Execution::InOrder { model.in_order() } else { model };
     let sampled = SampledFilters::new(relation, filters)?;
     let needed = decoded_columns(projection, filters);
     let weigh = Weigh { relation, model, sampled, columns: needed.len() as f64 };
-    let rows = weigh.relation.statistics().rows as f64 * weigh.sampled.selectivity(0..filters.len());
+    let mut rows = weigh.relation.statistics().rows as f64 * weigh.sampled.selectivity(0..filters.len());
 
     let full = weigh.model.full_scan(&relation.shape(), weigh.columns);
     let mut candidates = vec![(AccessPath::FullScan, "full scan".to_string(), weigh.model.time(full))];
     // Where damage is stepped over, only what scans lose is known.
     if options.index_scan != Choice::Never && !options.skip_damaged {
         for selection in selections(relation, &constraints(relation, predicates))? {
-            candidates.extend(weigh.selection(selection, &needed));
+            let selected = weigh.rows(&selection, query).await;
+            let others = (0..filters.len()).filter(|predicate| !selection.predicates.contains(predicate));
+            rows = rows.min(selected * weigh.sampled.selectivity(others));
+            candidates.extend(weigh.selection(selection, selected, &needed));
         }
         candidates.extend(weigh.covering_indexes(&needed));
     }
@@ -87,11 +95,15 @@ struct Weigh<'a> {
 
 impl Weigh<'_> {
     /// `None` if the index does not cover and rows cannot be fetched by what it knows of them.
-    fn selection(&self, selection: Selection, needed: &[usize]) -> Option<(AccessPath, String, Cost)> {
+    fn selection(
+        &self,
+        selection: Selection,
+        rows: f64,
+        needed: &[usize],
+    ) -> Option<(AccessPath, String, Cost)> {
         let relation = self.relation;
         let total = relation.statistics().rows as f64;
         let index = selection.index;
-        let rows = self.rows(&selection);
         let share = if total > 0.0 { rows / total } else { 0.0 };
         let covering = index == IndexNo(0) || covers(relation, index, needed);
         if !covering && !relation.table().fetchable() {
@@ -149,7 +161,32 @@ impl Weigh<'_> {
     }
 
     /// Rows of a selection.
-    fn rows(&self, selection: &Selection) -> f64 {
+    async fn rows(&self, selection: &Selection, query: &QueryContext) -> f64 {
+        match self.descended(selection, query).await {
+            // Where damage is in the way, the query will tell.
+            Err(_) | Ok(None) => self.sampled_rows(selection),
+            Ok(Some(rows)) => rows,
+        }
+    }
+
+    /// Rows between the ends of its ranges; of many ranges some are looked at. `None` if there are none.
+    async fn descended(
+        &self,
+        selection: &Selection,
+        query: &QueryContext,
+    ) -> tanada_innodb::Result<Option<f64>> {
+        let (table, ranges) = (self.relation.table(), &selection.ranges);
+        let step = ranges.len().div_ceil(MOST_DESCENDED).max(1);
+        let descents = ranges.iter().step_by(step);
+        let descents = descents.map(|range| table.range_rows(selection.index, range, query.io()));
+        let found = futures::future::try_join_all(descents).await?;
+        let rows: f64 = found.iter().map(|found| found.rows).sum();
+        let is_known = !found.is_empty();
+        Ok(is_known.then(|| rows * ranges.len() as f64 / found.len() as f64))
+    }
+
+    /// The same, as the sample tells.
+    fn sampled_rows(&self, selection: &Selection) -> f64 {
         let statistics = self.relation.statistics();
         let total = statistics.rows as f64;
         let by_sample = total * self.sampled.selectivity(selection.predicates.iter().copied());

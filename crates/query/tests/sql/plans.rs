@@ -50,6 +50,33 @@ async fn accesses_follow_predicates() {
     }
 }
 
+/// Few and many rows, of one value and of ranges: a sample of pages would say thousands for the few.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_an_index_are_estimated_by_its_tree() {
+    for server in SERVERS {
+        let session = tpch(server, Method::Threads).await;
+        for condition in [
+            "l_partkey = 5",
+            "l_partkey in (5, 6, 4000)",
+            "l_partkey < 20",
+            "l_orderkey = 7",
+            "l_orderkey between 1000 and 1010",
+            "l_shipdate > '1998-11-01'",
+            "l_shipdate > '1995-06-17'",
+            "l_partkey = 1000000",
+        ] {
+            let sql = format!("select * from lineitem where {condition}");
+            let plan = explained(&session, &sql).await;
+            let (_, behind) = plan.split_once("estimated_rows=").unwrap();
+            let estimated: f64 = behind.split(',').next().unwrap().parse().unwrap();
+            let counted = value(&session, &sql.replace('*', "count(*)")).await.unwrap();
+            let counted: f64 = counted.parse().unwrap();
+            assert!((estimated + 1.0) / (counted + 1.0) < 1.3, "{condition}: {estimated}, {counted}\n{plan}");
+            assert!((counted + 1.0) / (estimated + 1.0) < 1.3, "{condition}: {estimated}, {counted}\n{plan}");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filters_limits_and_columns_are_pushed_down() {
     let session = tpch(SERVERS[0], Method::Threads).await;
