@@ -20,10 +20,7 @@ const NAME: &str = "a set operation";
 
 /// The inputs of a UNION.
 pub(super) fn united(inputs: Vec<Arc<LogicalPlan>>, of: &StatementRules) -> Result<Vec<Arc<LogicalPlan>>> {
-    common(inputs, of, |left, right| {
-        let is_date = |of: &DataType| matches!(of, DataType::Date32 | DataType::Timestamp(..));
-        left.is_numeric() && right.is_numeric() || is_date(left) && is_date(right)
-    })
+    common(inputs, of, |left, right| left.is_numeric() && right.is_numeric())
 }
 
 /// An EXCEPT or INTERSECT, which is a join of rows that are equal.
@@ -91,7 +88,12 @@ fn target(
                 let is_choice = |kind: &Kind| matches!(kind, Kind::Choice(_));
                 let is_known = is_known(&own, &with) || own.is_string() && with.is_string();
                 differs |= own != with && !is_known;
-                differs |= kind != kind_of_others && (is_choice(&kind) || is_choice(&kind_of_others));
+                let is_time = |kind: &Kind| matches!(kind, Kind::DateTime { .. } | Kind::Time { .. });
+                // Of several fractions of seconds the longest is shown.
+                differs |= kind != kind_of_others
+                    && (is_choice(&kind)
+                        || is_choice(&kind_of_others)
+                        || is_time(&kind) && is_time(&kind_of_others));
                 if has_bit && kind != kind_of_others {
                     return Err(unsupported(NAME, &Refusal::new("a BIT with another type")));
                 }
