@@ -61,7 +61,7 @@ pub async fn choose(
     let sampled = SampledFilters::new(relation, filters)?;
     let needed = decoded_columns(projection, filters);
     let weigh = Weigh { relation, model, sampled, columns: needed.len() as f64 };
-    let mut rows = weigh.relation.statistics().rows as f64 * weigh.sampled.selectivity(0..filters.len());
+    let mut rows = None::<f64>;
 
     let full = weigh.model.full_scan(&relation.shape(), weigh.columns);
     let mut candidates = vec![(AccessPath::FullScan, "full scan".to_string(), weigh.model.time(full))];
@@ -70,11 +70,14 @@ pub async fn choose(
         for selection in selections(relation, &constraints(relation, predicates))? {
             let selected = weigh.rows(&selection, query).await;
             let others = (0..filters.len()).filter(|predicate| !selection.predicates.contains(predicate));
-            rows = rows.min(selected * weigh.sampled.selectivity(others));
+            let passing = selected * weigh.sampled.selectivity(others);
+            rows = Some(rows.map_or(passing, |least| least.min(passing)));
             candidates.extend(weigh.selection(selection, selected, &needed));
         }
         candidates.extend(weigh.covering_indexes(&needed));
     }
+    let sampled = || relation.statistics().rows as f64 * weigh.sampled.selectivity(0..filters.len());
+    let rows = rows.unwrap_or_else(sampled);
     candidates.sort_by(|a, b| a.2.time_us.total_cmp(&b.2.time_us));
     let wanted = |path: &AccessPath| {
         options.index_scan != Choice::Always || options.skip_damaged || !matches!(path, AccessPath::FullScan)
