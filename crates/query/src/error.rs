@@ -113,6 +113,10 @@ impl From<DataFusionError> for Error {
         {
             return own;
         }
+        // Files for temporary data are written through the standard library's interface.
+        if let Some(own) = io_error(root).and_then(|io| io.get_ref()).and_then(|inner| own_error(inner)) {
+            return own;
+        }
         let kind = match root {
             DataFusionError::SQL(..)
             | DataFusionError::Plan(_)
@@ -194,6 +198,18 @@ fn root(error: &DataFusionError) -> &DataFusionError {
             _ => error,
         },
         error => error,
+    }
+}
+
+/// The error of the standard library that stands behind this one.
+fn io_error(error: &DataFusionError) -> Option<&std::io::Error> {
+    match error {
+        DataFusionError::IoError(io) => Some(io),
+        DataFusionError::ArrowError(inner, _) => match inner.as_ref() {
+            ArrowError::IoError(_, io) => Some(io),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

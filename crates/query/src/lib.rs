@@ -23,6 +23,7 @@ mod rules;
 pub mod scan;
 pub mod session;
 pub mod settings;
+mod spill;
 pub mod store;
 mod subquery;
 pub mod text;

@@ -41,6 +41,8 @@ pub struct TanadaOptions {
     pub io_bytes: usize,
     /// `lookup_join`: `auto` (default), `always` or `never` replace a hash join by index look-ups.
     pub lookup_join: Choice,
+    /// `sort_merge_join`: `auto` (default), `always` or `never` merge sorted inputs, which spill, instead of hashing one.
+    pub sort_merge_join: Choice,
     /// `index_scan`: `auto` (default), `always` or `never` read a range of an index instead of the whole table.
     pub index_scan: Choice,
     /// `lookup_memory_bytes`: rows in flight inside all look-up joins of a query may take this
@@ -60,6 +62,11 @@ pub struct TanadaOptions {
     /// `group_concat_max_len`: most bytes of a result of GROUP_CONCAT; 0 (default) is the server's default, 1,024 of
     /// MySQL and 1 MiB of MariaDB.
     pub group_concat_max_len: usize,
+    /// `spill`: where operators write what their memory does not hold: a folder, or `volume:PATH[:CLASS]`, a class of a
+    /// volume that is mounted; empty (default) is the folder for temporary files.
+    pub spill: String,
+    /// `spill_bytes`: most bytes of that at once; 0 (default) is nine tenths of what is free there.
+    pub spill_bytes: usize,
 }
 
 impl TanadaOptions {
@@ -80,6 +87,7 @@ impl Default for TanadaOptions {
             io_depth: 0,
             io_bytes: 64 << 20,
             lookup_join: Choice::Auto,
+            sort_merge_join: Choice::Auto,
             index_scan: Choice::Auto,
             lookup_memory_bytes: 64 << 20,
             skip_damaged: false,
@@ -87,6 +95,8 @@ impl Default for TanadaOptions {
             placement_bytes_per_second: 0,
             server: Server::MySql,
             group_concat_max_len: 0,
+            spill: String::new(),
+            spill_bytes: 0,
         }
     }
 }
@@ -128,6 +138,7 @@ impl ExtensionOptions for TanadaOptions {
             "io_depth" => self.io_depth = bounded(key, value, 0, 65_536)?,
             "io_bytes" => self.io_bytes = bounded(key, value, 1 << 20, 1 << 40)?,
             "lookup_join" => self.lookup_join = choice(key, value)?,
+            "sort_merge_join" => self.sort_merge_join = choice(key, value)?,
             "index_scan" => self.index_scan = choice(key, value)?,
             "lookup_memory_bytes" => self.lookup_memory_bytes = bounded(key, value, 1 << 20, 1 << 40)?,
             "skip_damaged" => self.skip_damaged = switch(key, value)?,
@@ -141,6 +152,8 @@ impl ExtensionOptions for TanadaOptions {
             "group_concat_max_len" => {
                 self.group_concat_max_len = bounded(key, value, 0, 1 << 40)?;
             }
+            "spill" => self.spill = value.to_string(),
+            "spill_bytes" => self.spill_bytes = bytes(key, value, 1 << 50)?,
             _ => return Err(wrong(format!("unknown setting 'tanada.{key}'; known are {}", names()))),
         }
         Ok(())
@@ -168,6 +181,11 @@ impl ExtensionOptions for TanadaOptions {
                 "lookup_join",
                 self.lookup_join.to_string(),
                 "auto (default), always or never: joins by index look-up",
+            ),
+            entry(
+                "sort_merge_join",
+                self.sort_merge_join.to_string(),
+                "auto (default: where a hash table would not fit), always or never: joins of sorted inputs",
             ),
             entry(
                 "index_scan",
@@ -203,6 +221,16 @@ impl ExtensionOptions for TanadaOptions {
                 "group_concat_max_len",
                 self.group_concat_max_len.to_string(),
                 "most bytes of a GROUP_CONCAT; 0 (default) is the server's default",
+            ),
+            entry(
+                "spill",
+                self.spill.clone(),
+                "where operators spill: a folder, or volume:PATH[:CLASS]; empty (default) is that for temporary files",
+            ),
+            entry(
+                "spill_bytes",
+                self.spill_bytes.to_string(),
+                "most bytes of spills at once; 0 (default) is nine tenths of what is free",
             ),
         ]
     }
@@ -300,6 +328,7 @@ mod tests {
             ("tanada.io_depth", "0"),
             ("tanada.io_bytes", "67108864"),
             ("tanada.lookup_join", "auto"),
+            ("tanada.sort_merge_join", "auto"),
             ("tanada.index_scan", "auto"),
             ("tanada.lookup_memory_bytes", "67108864"),
             ("tanada.skip_damaged", "false"),
@@ -307,6 +336,8 @@ mod tests {
             ("tanada.placement_bytes_per_second", "0"),
             ("tanada.server", "mysql"),
             ("tanada.group_concat_max_len", "0"),
+            ("tanada.spill", ""),
+            ("tanada.spill_bytes", "0"),
         ];
         assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));
     }

@@ -20,7 +20,9 @@ use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
 use super::statement::StatementRules;
-use super::{KIND, displayed, documents, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates};
+use super::{
+    KIND, displayed, documents, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates,
+};
 use crate::collation::Texts;
 use crate::expression::{Kind, Node, Refusal, Rules, Typed};
 use crate::rules::is_set_operation;

@@ -133,7 +133,7 @@ pub(super) fn column_statistics(plan: &Arc<dyn ExecutionPlan>) -> Vec<ColumnStat
 
 /// Rows that a plan is estimated to give. Where DataFusion knows nothing (a join of columns without known ranges), the
 /// most that any input has.
-pub(super) fn estimated_rows(plan: &Arc<dyn ExecutionPlan>) -> Option<f64> {
+pub(crate) fn estimated_rows(plan: &Arc<dyn ExecutionPlan>) -> Option<f64> {
     let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok();
     if let Some(rows) = statistics.and_then(|statistics| statistics.num_rows.get_value().copied()) {
         return Some(rows as f64);

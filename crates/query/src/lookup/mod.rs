@@ -36,6 +36,7 @@ mod tests;
 
 pub use budget::LookupBudget;
 pub use estimate::Estimate;
+pub(crate) use estimate::estimated_rows;
 pub use exec::OutOfOrderLookupJoinExec;
 pub use rule::{LookupJoinRule, physical_optimizer_rules};
 pub use source::{Gather, InnodbSource, KeyPart, LookupSource, OnMatch};

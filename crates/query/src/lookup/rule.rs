@@ -17,7 +17,7 @@ use super::pattern::{Candidate, candidates};
 use super::source::LookupSource;
 use crate::cost::{Calibration, CostModel};
 use crate::interruption::InterruptibleJoins;
-use crate::rules::OffsetRule;
+use crate::rules::{OffsetRule, SortMergeRule};
 use crate::scan::RelationScanExec;
 use crate::settings::{Choice, Execution, TanadaOptions};
 
@@ -141,12 +141,13 @@ impl PhysicalOptimizerRule for LookupJoinRule {
 }
 
 /// DataFusion's rules with [`LookupJoinRule`] right after the one that puts the smaller side of a join on the left:
-/// from then on sides are final, and what follows sees the look-up join when it adds repartitioning and sorting. Last,
-/// [`InterruptibleJoins`].
-pub fn physical_optimizer_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+/// from then on sides are final, and what follows sees the look-up join when it adds repartitioning and sorting. Then
+/// [`SortMergeRule`], for operators that have `memory_bytes`; last, [`InterruptibleJoins`].
+pub fn physical_optimizer_rules(memory_bytes: usize) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let position =
         rules.iter().position(|rule| rule.name() == "join_selection").map_or(0, |position| position + 1);
+    rules.insert(position, Arc::new(SortMergeRule::new(memory_bytes)));
     rules.insert(position, Arc::new(LookupJoinRule::default()));
     rules.insert(position, Arc::new(OffsetRule));
     rules.push(Arc::new(InterruptibleJoins));

@@ -12,6 +12,7 @@ mod group_keys;
 mod offset;
 mod set_operations;
 mod simplification;
+mod sort_merge;
 mod subqueries;
 mod zeros;
 
@@ -26,6 +27,7 @@ pub use offset::OffsetRule;
 use set_operations::SetOperationsRule;
 pub(crate) use set_operations::is_set_operation;
 use simplification::SimplificationRule;
+pub use sort_merge::SortMergeRule;
 use subqueries::SubqueryRule;
 use zeros::ZeroRule;
 

@@ -144,13 +144,14 @@ impl RelationScanExec {
             return Ok(None);
         }
         let query = QueryContext::from_task(task)?;
-        let decoding = Arc::new(Decoding::new(&self.relation, &self.projection, &self.filters)?);
+        let batch_rows = task.session_config().batch_size();
+        let decoding = Decoding::new(&self.relation, &self.projection, &self.filters, batch_rows)?;
         execution.advance = Arc::default();
         let compute = BaselineMetrics::new(&self.metrics, partition).elapsed_compute().clone();
         let scan = ScanTask {
             table: Arc::clone(self.relation.table()),
             path: self.choice.path.clone(),
-            decoding,
+            decoding: Arc::new(decoding),
             limit: self.limit,
             query,
             compute,

@@ -18,10 +18,8 @@ use tanada_innodb::{ColumnNo, Row, RowReceiver, Rows};
 use super::prefilter::Prefilter;
 use crate::relation::{ArrowSink, InnodbRelation};
 
-/// Rows of a batch.
-const BATCH_ROWS: usize = 8192;
-/// Bytes after which a batch is cut although it has fewer rows.
-const BATCH_BYTES: usize = 4 << 20;
+/// A batch is cut, although it has fewer rows, after this many bytes for each of the rows that it may have.
+const BYTES_PER_ROW: usize = 512;
 
 /// What is decoded and what becomes of it.
 #[derive(Debug)]
@@ -36,14 +34,17 @@ pub(super) struct Decoding {
     prefilter: Prefilter,
     /// Fields of the output.
     output: SchemaRef,
+    /// Rows of a batch.
+    batch_rows: usize,
 }
 
 impl Decoding {
-    /// Decodes `projection` and applies `filters` (over the relation's schema).
+    /// Decodes `projection` and applies `filters` (over the relation's schema), into batches of `batch_rows`.
     pub(super) fn new(
         relation: &InnodbRelation,
         projection: &[usize],
         filters: &[Arc<dyn PhysicalExpr>],
+        batch_rows: usize,
     ) -> Result<Decoding> {
         let columns = decoded_columns(projection, filters);
         let moved = |filter: &Arc<dyn PhysicalExpr>| -> Result<Arc<dyn PhysicalExpr>> {
@@ -65,7 +66,13 @@ impl Decoding {
         let prefilter = Prefilter::new(&filters);
         let predicate = (!filters.is_empty()).then(|| conjunction(filters));
         let output = Arc::new(relation.schema().project(projection)?);
-        Ok(Decoding { relation_schema: Arc::clone(relation.schema()), columns, predicate, prefilter, output })
+        let relation_schema = Arc::clone(relation.schema());
+        Ok(Decoding { relation_schema, columns, predicate, prefilter, output, batch_rows })
+    }
+
+    /// Bytes after which a batch is cut.
+    fn batch_bytes(&self) -> usize {
+        self.batch_rows * BYTES_PER_ROW
     }
 
     /// The decoded columns as numbers of the table.
@@ -101,7 +108,7 @@ impl Gatherer {
     pub(super) fn new(decoding: Arc<Decoding>, takes_partial_dates: bool) -> Gatherer {
         let sink = ArrowSink::new(&decoding.relation_schema, &decoding.columns, takes_partial_dates);
         let joins = decoding.predicate.is_some() && !decoding.output.fields().is_empty();
-        let coalescer = joins.then(|| BatchCoalescer::new(Arc::clone(&decoding.output), BATCH_ROWS));
+        let coalescer = joins.then(|| BatchCoalescer::new(Arc::clone(&decoding.output), decoding.batch_rows));
         Gatherer { decoding, sink, coalescer, ready: VecDeque::new(), failure: None }
     }
 
@@ -112,16 +119,20 @@ impl Gatherer {
         }
         row.decode(&mut self.sink)?;
         self.sink.end_row();
-        Ok(self.cut_if(self.sink.rows() >= BATCH_ROWS || self.sink.bytes() >= BATCH_BYTES))
+        let (rows, bytes) = (self.decoding.batch_rows, self.decoding.batch_bytes());
+        Ok(self.cut_if(self.sink.rows() >= rows || self.sink.bytes() >= bytes))
     }
 
     fn on_rows(&mut self, rows: &mut Rows<'_>) -> tanada_innodb::Result<ControlFlow<()>> {
         self.decoding.prefilter.retain(rows)?;
-        if self.cut_if(self.sink.rows() > 0 && self.sink.rows() + rows.len() > BATCH_ROWS).is_break() {
+        if self
+            .cut_if(self.sink.rows() > 0 && self.sink.rows() + rows.len() > self.decoding.batch_rows)
+            .is_break()
+        {
             return Ok(ControlFlow::Break(()));
         }
         self.sink.extend(rows)?;
-        Ok(self.cut_if(self.sink.bytes() >= BATCH_BYTES))
+        Ok(self.cut_if(self.sink.bytes() >= self.decoding.batch_bytes()))
     }
 
     fn cut_if(&mut self, is_full: bool) -> ControlFlow<()> {

@@ -28,6 +28,7 @@ mod result;
 mod row_order;
 mod set;
 mod shown;
+mod spills;
 mod split;
 pub(crate) mod stars;
 mod state;
@@ -58,6 +59,7 @@ use crate::catalog::{Database, Databases, InnodbTable};
 use crate::expression::Rules;
 use crate::placement::{OnPlaced, PlacedChunk, Recording, Steering, Watched, fingerprint};
 use crate::settings::{TanadaOptions, server_name};
+use crate::spill::SpillSpace;
 use crate::{Error, ErrorKind, Result};
 use announce::{Text, name_of};
 #[cfg(test)]
@@ -129,6 +131,8 @@ struct Shared {
     variables: RwLock<variables::Set>,
     /// Whether `tanada.server` was set, by a statement or a mount.
     is_server_set: AtomicBool,
+    /// Where operators write what their memory does not hold.
+    spill: Arc<SpillSpace>,
 }
 
 impl Session {
@@ -144,7 +148,8 @@ impl Session {
             ..defaults
         })?;
         let databases = Databases::new(Arc::clone(&executors));
-        let state = state::session_state(&databases, options.memory_bytes, executors.threads())?;
+        let spill = spills::space(&executors, options.method, options.memory_bytes);
+        let state = state::session_state(&databases, options.memory_bytes, executors.threads(), &spill)?;
         let environment = Arc::new(Environment::new(
             executors,
             PageCache::new(options.cache_bytes),
@@ -165,6 +170,7 @@ impl Session {
             warnings: RwLock::default(),
             variables: RwLock::default(),
             is_server_set: AtomicBool::new(false),
+            spill,
         };
         let shared = Arc::new(shared);
         shared.databases.put_beside(STATUS, StatusSchema::new(Arc::downgrade(&shared)));
@@ -331,6 +337,9 @@ impl Session {
 
     /// Applies `SET key = value`.
     pub async fn set(&self, key: &str, value: &str) -> Result<()> {
+        if key.strip_prefix(TanadaOptions::PREFIX) == Some(".spill") {
+            self.set_spill(value).await?;
+        }
         let mut state = self.shared.state.write();
         if !key.starts_with(TanadaOptions::PREFIX) && !key.starts_with("datafusion.") {
             let message = format!("unknown setting '{key}'; settings begin with tanada. or datafusion.");
@@ -341,6 +350,7 @@ impl Session {
         if key.strip_prefix(TanadaOptions::PREFIX) == Some(".server") {
             self.shared.is_server_set.store(true, Ordering::Relaxed);
         }
+        self.shared.spill.set_limit(self.options().spill_bytes as u64);
         self.want_placement()
     }
 

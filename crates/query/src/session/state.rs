@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::Dialect;
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::common::config::{ConfigNonZeroUsize, Dialect};
+use datafusion::execution::disk_manager::DiskManagerBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{FunctionRegistry, SessionState, SessionStateBuilder};
 use datafusion::optimizer::Analyzer;
@@ -18,16 +18,24 @@ use crate::lookup::physical_optimizer_rules;
 use crate::recursion::RecursionRule;
 use crate::rules;
 use crate::settings::TanadaOptions;
+use crate::spill::{SpillSpace, SpillingPool};
 use crate::subquery::{SubqueryPlanner, SubqueryRule};
 
-/// Operators named in the message when memory runs out.
-const NAMED_CONSUMERS: std::num::NonZeroUsize = std::num::NonZeroUsize::MIN;
+/// Of the memory of a partition, a sort keeps at most this part for its merge.
+const MERGE_SHARE: usize = 16;
+/// Batches that operators are taken to hold at once,
+const BATCHES_IN_MEMORY: usize = 128;
+/// and bytes of one of their rows.
+const BYTES_PER_ROW: usize = 256;
+/// Rows of a batch, least and most.
+const BATCH_ROWS: (usize, usize) = (512, 8192);
 
-/// A state over `databases` with `memory_bytes` for operators and `threads` partitions.
+/// A state over `databases` with `memory_bytes` for operators, which spill to `spill`, and `threads` partitions.
 pub(super) fn session_state(
     databases: &Arc<Databases>,
     memory_bytes: u64,
     threads: usize,
+    spill: &Arc<SpillSpace>,
 ) -> Result<SessionState> {
     let mut config = SessionConfig::new()
         .with_information_schema(true)
@@ -44,9 +52,18 @@ pub(super) fn session_state(
     // And NULL is less than any value.
     options.sql_parser.default_null_ordering = "nulls_min".to_string();
 
-    let memory = FairSpillPool::new(usize::try_from(memory_bytes).unwrap_or(usize::MAX));
-    let pool = TrackConsumersPool::new(memory, NAMED_CONSUMERS);
-    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc()?;
+    let memory_bytes = usize::try_from(memory_bytes).unwrap_or(usize::MAX);
+    // Each sort keeps this much for its merge; little memory is not all kept for that.
+    let kept = &mut options.execution.sort_spill_reservation_bytes;
+    *kept = (*kept).min(memory_bytes / threads.max(1) / MERGE_SHARE);
+    // A merge holds a batch of each of its inputs.
+    let rows = (memory_bytes / BATCHES_IN_MEMORY / BYTES_PER_ROW).clamp(BATCH_ROWS.0, BATCH_ROWS.1);
+    options.execution.batch_size = ConfigNonZeroUsize::try_new(rows)?;
+    let factory = Arc::clone(spill);
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(SpillingPool::new(memory_bytes)))
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_temp_file_factory(factory))
+        .build_arc()?;
 
     let mut analyzer = Analyzer::new();
     analyzer.rules.insert(0, Arc::new(RecursionRule));
@@ -66,7 +83,7 @@ pub(super) fn session_state(
         .with_analyzer_rules(analyzer.rules)
         .with_optimizer_rules(rules::optimizer_rules())
         .with_query_planner(Arc::new(SubqueryPlanner))
-        .with_physical_optimizer_rules(physical_optimizer_rules())
+        .with_physical_optimizer_rules(physical_optimizer_rules(memory_bytes))
         .build();
     for function in functions() {
         state.register_udf(function)?;

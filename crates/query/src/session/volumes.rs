@@ -174,6 +174,7 @@ impl Session {
                     .push(format!("what placement has learned is not kept in the volume {volume}: {error}"));
             }
         }
+        self.leave_spill().await?;
         let volumes = std::mem::take(&mut *self.shared.volumes.write());
         for directory in volumes {
             let executors = &self.shared.environment.executors;

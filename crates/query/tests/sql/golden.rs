@@ -74,3 +74,10 @@ async fn indexes_nowhere() {
     let settings = ["set tanada.index_scan = 'never'", "set tanada.lookup_join = 'never'"];
     all_queries(SERVERS[1], EXECUTIONS[0], &settings).await;
 }
+
+/// Joins of sorted inputs wherever they give the same rows.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sort_merge_joins_everywhere() {
+    let settings = ["set tanada.sort_merge_join = 'always'", "set tanada.lookup_join = 'never'"];
+    all_queries(SERVERS[0], EXECUTIONS[0], &settings).await;
+}

@@ -25,6 +25,7 @@ mod parquet;
 mod placements;
 mod plans;
 mod sessions;
+mod spills;
 mod text_files;
 mod virtual_columns;
 mod volumes;
