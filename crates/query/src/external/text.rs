@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
+use datafusion::arrow::array::{ArrayRef, AsArray};
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::csv::reader::{Decoder as CsvDecoder, Format, ReaderBuilder as CsvBuilder};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
@@ -133,9 +135,10 @@ impl TextFile {
     /// # Errors
     /// If its columns cannot be decoded.
     pub(crate) fn decoder(&self) -> Result<LineDecoder> {
+        let schema = with_texts(&self.schema);
         let decoder = match &self.lines {
             Lines::Csv { delimiter, has_header, null_regex } => AnyDecoder::Csv(Box::new(
-                CsvBuilder::new(Arc::clone(&self.schema))
+                CsvBuilder::new(schema)
                     .with_header(*has_header)
                     .with_delimiter(*delimiter)
                     .with_null_regex(pattern(null_regex)?)
@@ -143,12 +146,14 @@ impl TextFile {
                     .build_decoder(),
             )),
             Lines::Json => {
-                let builder = JsonBuilder::new(Arc::clone(&self.schema)).with_batch_size(BATCH_ROWS);
+                let has_decimals = schema != self.schema;
+                let builder =
+                    JsonBuilder::new(schema).with_batch_size(BATCH_ROWS).with_coerce_primitive(has_decimals);
                 let decoder = builder.build_decoder().map_err(|error| self.failed(&error))?;
                 AnyDecoder::Json(Box::new(decoder))
             }
         };
-        Ok(LineDecoder { decoder })
+        Ok(LineDecoder { decoder, schema: Arc::clone(&self.schema) })
     }
 
     /// The error for lines that cannot be decoded.
@@ -216,6 +221,7 @@ fn failed(shown: &str, lines: &Lines, schema: &Schema, error: &ArrowError) -> Er
 /// Decodes lines that come in parts.
 pub(crate) struct LineDecoder {
     decoder: AnyDecoder,
+    schema: SchemaRef,
 }
 
 enum AnyDecoder {
@@ -265,9 +271,48 @@ impl LineDecoder {
     }
 
     fn flush(&mut self) -> std::result::Result<Option<RecordBatch>, ArrowError> {
-        match &mut self.decoder {
-            AnyDecoder::Csv(decoder) => decoder.flush(),
-            AnyDecoder::Json(decoder) => decoder.flush(),
-        }
+        let batch = match &mut self.decoder {
+            AnyDecoder::Csv(decoder) => decoder.flush()?,
+            AnyDecoder::Json(decoder) => decoder.flush()?,
+        };
+        batch.map(|batch| self.with_decimals(&batch)).transpose()
     }
+
+    /// The batch with its columns of DECIMAL, which were decoded as texts.
+    fn with_decimals(&self, batch: &RecordBatch) -> std::result::Result<RecordBatch, ArrowError> {
+        let columns = batch.columns().iter().zip(self.schema.fields());
+        let columns = columns.map(|(column, field)| match column.data_type() == field.data_type() {
+            true => Ok(Arc::clone(column)),
+            false => decimals(column, field),
+        });
+        RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<std::result::Result<_, _>>()?)
+    }
+}
+
+/// The columns with texts instead of DECIMAL: the decoders would cut digits off.
+fn with_texts(schema: &SchemaRef) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| match field.data_type().is_decimal() {
+        true => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
+        false => Arc::clone(field),
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Numbers of a DECIMAL column, as they are spelled.
+fn decimals(column: &ArrayRef, field: &Field) -> std::result::Result<ArrayRef, ArrowError> {
+    let scale = match field.data_type() {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => usize::from(scale.unsigned_abs()),
+        _ => 0,
+    };
+    let is_exact = |text: &str| {
+        let fraction = text.trim().split_once('.').map_or("", |(_, fraction)| fraction);
+        fraction.trim_end_matches('0').len() <= scale && !text.contains(['e', 'E'])
+    };
+    if let Some(text) = column.as_string::<i32>().iter().flatten().find(|text| !is_exact(text)) {
+        let message =
+            format!("'{text}' has more digits than column {} keeps; declare it with more", field.name());
+        return Err(ArrowError::ParseError(message));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(column, field.data_type(), &options)
 }

@@ -106,3 +106,22 @@ async fn lines_that_do_not_fit_are_named() {
     let error = create(&session, "", "csv", &path, "options (speed 9)").await.unwrap_err();
     assert!(error.contains("there is no option 'speed'"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn digits_that_a_decimal_column_does_not_keep_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = session(Method::Uring);
+    for (format, exact, longer) in [
+        ("csv", "id,d\n1,1.2500\n2,-3\n", "id,d\n1,1.255\n"),
+        ("json", "{\"id\":1,\"d\":1.2500}\n{\"id\":2,\"d\":-3}\n", "{\"id\":1,\"d\":1.255}\n"),
+    ] {
+        let path = folder.path().join(format!("a.{format}"));
+        std::fs::write(&path, exact).unwrap();
+        create(&session, "(id bigint, d decimal(10,2))", format, &path, "").await.unwrap();
+        assert_eq!(rows(&session, "select d from t order by id").await, [["1.25"], ["-3.00"]]);
+        std::fs::write(&path, longer).unwrap();
+        create(&session, "(id bigint, d decimal(10,2))", format, &path, "").await.unwrap();
+        let error = run(&session, "select d from t").await.unwrap_err().to_string();
+        assert!(error.contains("'1.255' has more digits than column d keeps"), "{error}");
+    }
+}
