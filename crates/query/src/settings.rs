@@ -41,7 +41,8 @@ pub struct TanadaOptions {
     pub io_bytes: usize,
     /// `lookup_join`: `auto` (default), `always` or `never` replace a hash join by index look-ups.
     pub lookup_join: Choice,
-    /// `sort_merge_join`: `auto` (default), `always` or `never` merge sorted inputs, which spill, instead of hashing one.
+    /// `sort_merge_join`: `auto` (default), `always` or `never` merge sorted inputs, which spill, instead of hashing
+    /// one.
     pub sort_merge_join: Choice,
     /// `index_scan`: `auto` (default), `always` or `never` read a range of an index instead of the whole table.
     pub index_scan: Choice,

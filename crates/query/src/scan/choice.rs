@@ -1,8 +1,8 @@
 //! Which access path is cheapest.
 //!
-//! 1. Rows of a selection: by descents to the ends of its ranges. Where the index cannot be descended, by distinct values
-//!    of the equal leading parts, and by the predicates' hits among the sampled rows; the smaller counts (a sample that a
-//!    rare value is not in says only "few").
+//! 1. Rows of a selection: by descents to the ends of its ranges. Where the index cannot be descended, by distinct
+//!    values of the equal leading parts, and by the predicates' hits among the sampled rows; the smaller counts (a
+//!    sample that a rare value is not in says only "few").
 //! 2. Each selection is an index-only scan if the index covers, else bookmarks; or single look-ups if a key has few
 //!    rows.
 //! 3. An index that covers may also be read as a whole instead of the table.

@@ -7,7 +7,8 @@
 //! process was killed, when the volume is chosen for spills again.
 //!
 //! From the bottom up: [`place`] (where files come from), [`file`] (a file's blocks and their state), `writer` and
-//! `reader` (its two ends), and the [`SpillSpace`] that bounds them all. [`pool`] has the memory beyond which operators spill.
+//! `reader` (its two ends), and the [`SpillSpace`] that bounds them all. [`pool`] has the memory beyond which
+//! operators spill.
 
 mod file;
 mod place;

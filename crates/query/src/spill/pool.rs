@@ -7,8 +7,8 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool
 use parking_lot::Mutex;
 use tanada_base::ByteSize;
 
-/// Operators that can spill have at most this part of the memory together, each an equal one, though at least one batch;
-/// the merges that read spills again, which cannot spill, find room in the rest.
+/// Operators that can spill have at most this part of the memory together, each an equal one, though at least one
+/// batch; the merges that read spills again, which cannot spill, find room in the rest.
 const SPILLING_SHARE: (usize, usize) = (1, 2);
 /// Merges may go beyond the memory by this part of it.
 const OVERDRAFT: usize = 4;

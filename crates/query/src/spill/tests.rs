@@ -1,3 +1,5 @@
+//! Spill files of all lengths, read while they grow, bounded, and gone afterwards.
+
 use std::io::Write;
 use std::sync::Arc;
 
