@@ -39,12 +39,11 @@ fn files(folder: &Path) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sorts_windows_groups_and_joins_spill() {
+async fn sorts_windows_and_groups_spill() {
     let folder = tempfile::tempdir().unwrap();
     let ample = with_memory(2 << 30, folder.path()).await;
     let small = with_memory(24 << 20, folder.path()).await;
-    run(&small, "set tanada.lookup_join = 'never'").await.unwrap();
-    for query in [SORTED, WINDOW, GROUPS, JOINED] {
+    for query in [SORTED, WINDOW, GROUPS] {
         let expected = run(&ample, query).await.unwrap();
         let spilled = run(&small, query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
         assert!(spilled.rows == expected.rows, "{query}");
@@ -52,6 +51,21 @@ async fn sorts_windows_groups_and_joins_spill() {
     let plan = run(&small, &format!("explain analyze {SORTED}")).await.unwrap();
     let plan: String = plan.rows.concat().into_iter().flatten().collect();
     assert!(plan.contains("spill_count=") && !plan.contains("spill_count=0"), "{plan}");
+    assert_eq!(files(folder.path()), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn joins_of_sorted_inputs_take_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let ample = with_memory(2 << 30, folder.path()).await;
+    let small = with_memory(64 << 20, folder.path()).await;
+    run(&small, "set tanada.lookup_join = 'never'").await.unwrap();
+    run(&small, "set tanada.sort_merge_join = 'always'").await.unwrap();
+    let plan = run(&small, &format!("explain {JOINED}")).await.unwrap();
+    let plan: String = plan.rows.concat().into_iter().flatten().collect();
+    assert!(plan.contains("SortMergeJoin"), "{plan}");
+    let expected = run(&ample, JOINED).await.unwrap();
+    assert!(run(&small, JOINED).await.unwrap().rows == expected.rows);
     assert_eq!(files(folder.path()), 0);
 }
 
