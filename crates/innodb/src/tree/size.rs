@@ -13,6 +13,7 @@ use tanada_io::IoContext;
 use super::Node;
 use super::descent::Tree;
 use super::key::KeyRange;
+use crate::record::{self, Spans};
 use crate::{PageNo, Result};
 
 /// Leaves between the ends that are read at most.
@@ -102,9 +103,10 @@ impl Tree {
         let stretch = self.stretch(leaf, range)?;
         let (mut all, mut within) = (0, 0);
         let mut is_within = stretch.is_some_and(|(before, _)| before == leaf.infimum());
+        let mut spans = Spans::new();
         let mut records = leaf.records();
         while let Some(origin) = records.next()? {
-            let is_row = leaf.is_row(origin)?;
+            let is_row = leaf.is_row(origin)? && self.is_current_row(leaf, origin, &mut spans)?;
             all += usize::from(is_row);
             within += usize::from(is_row && is_within);
             if let Some((before, last)) = stretch {
@@ -112,5 +114,13 @@ impl Tree {
             }
         }
         Ok((within, all))
+    }
+
+    /// Whether a row is not one of the past, which system-versioned tables keep beside the others.
+    fn is_current_row(&self, leaf: &Node, origin: usize, spans: &mut Spans) -> Result<bool> {
+        let (bytes, shape) = (leaf.bytes(), &self.layout.shape);
+        let fields = self.layout.key_fields.max(self.layout.current_fields());
+        record::parse_leaf(bytes, origin, leaf.is_compact(), shape, fields, spans)?;
+        Ok(self.layout.is_current(bytes, spans))
     }
 }
