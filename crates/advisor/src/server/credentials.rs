@@ -87,7 +87,8 @@ impl Target {
             authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
         if user.is_some_and(|user| user.contains(':')) || query.contains("password=") {
             return Err(Error::invalid(format!(
-                "a password in the URL is seen by all users of this machine: put it into a file (--password-file FILE) or into {PASSWORD_VARIABLE}"
+                "a password in the URL is seen by all users of this machine: put it into a file \
+                 (--password-file FILE) or into {PASSWORD_VARIABLE}"
             )));
         }
         let mut target = Target { password, ..Target::default() };

@@ -34,13 +34,7 @@ impl Catalog {
     pub async fn description(&self, database: &str, table: &str) -> Result<TableDescription> {
         let place = || format!("the definition of {database}.{table}");
         let opened = self.table(database, table).await?;
-        let sources = Sources {
-            environment: &self.environment,
-            context: &self.context,
-            dictionary: self.dictionary.as_ref(),
-            is_single_file: self.is_single_file,
-            ddl: &self.ddl,
-        };
+        let sources = self.sources();
         let described = match self.entry(database, table)? {
             Entry::Files(files) if opened.definition().server == Server::MariaDb => {
                 self.described_by_frm(&sources, files).await

@@ -321,14 +321,18 @@ impl Catalog {
                 return Err(Error::new(ErrorKind::NotFound, message));
             }
         };
-        let sources = Sources {
+        self.sources().definition(database, table, files).await
+    }
+
+    /// Where definitions of its tables are looked for.
+    fn sources(&self) -> Sources<'_> {
+        Sources {
             environment: &self.environment,
             context: &self.context,
             dictionary: self.dictionary.as_ref(),
             is_single_file: self.is_single_file,
             ddl: &self.ddl,
-        };
-        sources.definition(database, table, files).await
+        }
     }
 
     fn is_system_table(&self, database: &str, table: &str) -> bool {

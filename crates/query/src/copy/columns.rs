@@ -72,7 +72,8 @@ pub(super) fn file_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<Reco
         if has_no_date(&array) {
             let name = field.name();
             let message = format!(
-                "column {name} has a date that no calendar has (such as 0000-00-00), which a Parquet file cannot hold; write it as text with CAST({name} AS CHAR), or as NULL with NULLIF({name}, '0000-00-00')"
+                "column {name} has a date that no calendar has (such as 0000-00-00), which a Parquet file \
+                 cannot hold; write it as text with CAST({name} AS CHAR), or as NULL with NULLIF({name}, '0000-00-00')"
             );
             return Err(Error::new(ErrorKind::Unsupported, message));
         }

@@ -54,7 +54,8 @@ impl CsvLines {
                     None => out.extend_from_slice(self.null_value.as_bytes()),
                     Some(text) if text == self.null_value.as_bytes() => {
                         let message = format!(
-                            "column {} has the text '{}', which stands for NULL in the file; choose another with OPTIONS (null_value '...')",
+                            "column {} has the text '{}', which stands for NULL in the file; choose another \
+                             with OPTIONS (null_value '...')",
                             schema.field(no).name(),
                             self.null_value
                         );

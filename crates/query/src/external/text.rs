@@ -207,7 +207,8 @@ fn failed(shown: &str, lines: &Lines, schema: &Schema, error: &ArrowError) -> Er
             let name = column.trim().parse().ok().and_then(|no: usize| schema.fields().get(no));
             let name = name.map_or(column.clone(), |field| field.name().clone());
             format!(
-                "{shown}, line {line}: '{value}' does not fit column {name}; declare the columns: CREATE EXTERNAL TABLE t ({name} TEXT, ...)"
+                "{shown}, line {line}: '{value}' does not fit column {name}; declare the columns: CREATE \
+                 EXTERNAL TABLE t ({name} TEXT, ...)"
             )
         }
         _ => {

@@ -12,7 +12,8 @@ use crate::volumes::{Way, open, volume_with};
 
 const SORTED: &str =
     "select l_orderkey, l_linenumber, l_comment from lineitem order by l_comment, l_orderkey, l_linenumber";
-const WINDOW: &str = "select l_orderkey, l_linenumber, row_number() over (partition by l_suppkey order by l_comment, l_orderkey, l_linenumber) as n \
+const WINDOW: &str = "select l_orderkey, l_linenumber, row_number() over (partition by l_suppkey order by \
+    l_comment, l_orderkey, l_linenumber) as n \
     from lineitem order by l_orderkey, l_linenumber";
 const GROUPS: &str = "select l_orderkey, l_linenumber, count(*) as n, max(l_extendedprice) from lineitem \
     group by l_orderkey, l_linenumber order by l_orderkey, l_linenumber";
