@@ -76,8 +76,8 @@ enum Entry {
     Files(TableFiles),
     /// It lies in a tablespace with others, whose dictionary information had to be read to list it.
     Defined(Box<TableDefinition>),
-    /// It lies in a tablespace whose file is missing, as this says.
-    Missing(String),
+    /// It lies in a tablespace whose file is missing or cannot be read, as this says.
+    Lost(ErrorKind, String),
 }
 
 impl Catalog {
@@ -158,6 +158,7 @@ impl Catalog {
         }
         for space in &shared.files {
             if let Err(error) = self.add_general(space, shared.only.as_deref()).await {
+                self.add_lost(space, &error, shared.only.as_deref()).await;
                 self.warnings.push(format!("tablespace {} is left out: {error}", space.display()));
             }
         }
@@ -227,15 +228,37 @@ impl Catalog {
             space.name,
             space.path.display()
         );
+        let has_tables = self.list_lost(tables, only, ErrorKind::NotFound, &missing);
+        self.warnings.extend(has_tables.then_some(missing));
+        Ok(())
+    }
+
+    /// Lists the tables of a shared tablespace that cannot be read, as the server's dictionary knows them.
+    async fn add_lost(&mut self, path: &Path, error: &Error, only: Option<&str>) {
+        let Some(dictionary) = self.dictionary.as_ref().and_then(Dictionary::of_mysql) else { return };
+        let real = self.environment.files.real_path(path).unwrap_or_else(|_| path.to_owned());
+        let Some(space) = dictionary.shared_files().find(|space| space.path == real) else { return };
+        // What is wrong with the dictionary is told of the tables that are asked for in it.
+        let tables = dictionary.tables_in(&space.name, &self.environment, &self.context).await;
+        self.list_lost(tables.unwrap_or_default(), only, error.kind(), &error.to_string());
+    }
+
+    /// Lists `tables`, of all databases or `only` one, as those that cannot be read; whether there are any.
+    fn list_lost(
+        &mut self,
+        tables: Vec<(String, String)>,
+        only: Option<&str>,
+        kind: ErrorKind,
+        what: &str,
+    ) -> bool {
         let is_wanted = |database: &str| only.is_none_or(|only| only == database);
         let mut has_tables = false;
         for (database, table) in tables.into_iter().filter(|(database, _)| is_wanted(database)) {
             has_tables = true;
             let tables = self.databases.entry(database).or_default();
-            tables.entry(table).or_insert_with(|| Entry::Missing(missing.clone()));
+            tables.entry(table).or_insert_with(|| Entry::Lost(kind, what.to_owned()));
         }
-        self.warnings.extend(has_tables.then_some(missing));
-        Ok(())
+        has_tables
     }
 
     /// The database of the server's own tables, which is not listed, but whose tables can be asked for by name; and
@@ -316,9 +339,9 @@ impl Catalog {
         let files = match self.entry(database, table)? {
             Entry::Files(files) => files,
             Entry::Defined(definition) => return Ok((TableDefinition::clone(definition), Vec::new())),
-            Entry::Missing(what) => {
+            Entry::Lost(kind, what) => {
                 let message = format!("table {database}.{table} cannot be read: {what}");
-                return Err(Error::new(ErrorKind::NotFound, message));
+                return Err(Error::new(*kind, message));
             }
         };
         self.sources().definition(database, table, files).await

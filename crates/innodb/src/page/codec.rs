@@ -54,6 +54,10 @@ const WAYS_OUT: &str = "copy all files again after a clean shutdown (SET GLOBAL 
     this table's under FLUSH TABLES ... FOR EXPORT, or use a prepared backup (mariabackup or xtrabackup --prepare); \
     --allow-stale reads it as it is";
 
+/// What to do about an encrypted tablespace.
+pub(crate) const DECRYPT: &str = "decrypt it on its server (MySQL: ALTER TABLE or TABLESPACE ... ENCRYPTION = 'N', \
+    MariaDB: ALTER TABLE ... ENCRYPTED = NO) and shut that down";
+
 impl PageFault {
     pub(crate) fn kind(&self) -> ErrorKind {
         match self {
@@ -75,7 +79,7 @@ impl fmt::Display for PageFault {
             PageFault::Compression(algorithm, why) => {
                 write!(f, "the page is damaged: {algorithm:?} cannot decompress it: {why}")
             }
-            PageFault::Encrypted => f.write_str("the page is encrypted; encrypted tables cannot be read"),
+            PageFault::Encrypted => write!(f, "the page is encrypted, which is not read; {DECRYPT}"),
             PageFault::UnknownAlgorithm(number) => {
                 write!(f, "page compression algorithm {number} is not known")
             }

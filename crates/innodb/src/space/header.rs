@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use crate::page::codec::PageFormat;
+use crate::page::codec::{DECRYPT, PageFormat};
 use crate::page::compression::Algorithm;
 use crate::page::header::{self, page_type, u16_at, u32_at};
 use crate::{Error, ErrorKind, PageNo, PageSize, Result, Server, SpaceId};
@@ -142,7 +142,7 @@ fn classic(flags: u32, version: u32) -> std::result::Result<Dialect, Refusal> {
     let server =
         if has_sdi || (80_000..200_000).contains(&version) { Server::MySql } else { Server::MariaDb };
     if server == Server::MySql && flags & MYSQL_ENCRYPTED != 0 {
-        return Err((ErrorKind::Unsupported, ENCRYPTED.to_owned()));
+        return Err((ErrorKind::Unsupported, format!("{ENCRYPTED}; {DECRYPT}")));
     }
     let shift = match flags >> 6 & 15 {
         0 => 5,
@@ -156,10 +156,10 @@ fn classic(flags: u32, version: u32) -> std::result::Result<Dialect, Refusal> {
     Ok(Dialect { page_size, logical_size, format, server, has_sdi })
 }
 
-const ENCRYPTED: &str = "the tablespace is encrypted; encrypted tables cannot be read";
+const ENCRYPTED: &str = "the tablespace is encrypted, which is not read";
 
 fn encrypted(path: &Path) -> String {
-    format!("{}: {ENCRYPTED}", path.display())
+    format!("{}: {ENCRYPTED}; {DECRYPT}", path.display())
 }
 
 /// 3 is 4 KiB, 7 is 64 KiB.

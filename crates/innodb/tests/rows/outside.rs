@@ -156,6 +156,35 @@ fn missing_files_are_named() {
 }
 
 #[test]
+fn tables_of_an_encrypted_tablespace_are_listed_and_say_the_way_out() {
+    let folder = copy("mysql-9.7");
+    let path = folder.path().join("data/ts_near.ibd");
+    let mut image = std::fs::read(&path).unwrap();
+    // The flag of the space, and other types of all pages but the first, of which only the headers are in the clear.
+    image[54 + 2] |= 1 << 5;
+    for (no, page) in image.chunks_mut(16384).enumerate() {
+        if no > 0 {
+            page[24..26].copy_from_slice(&15u16.to_be_bytes());
+            page[38..16376].fill(0x5e);
+        }
+        let crc = crc32c::crc32c(&page[4..26]) ^ crc32c::crc32c(&page[38..16376]);
+        page[..4].copy_from_slice(&crc.to_be_bytes());
+        page[16376..16380].copy_from_slice(&crc.to_be_bytes());
+    }
+    std::fs::write(&path, image).unwrap();
+    for mounted in ["data", "data/far"] {
+        let (databases, warnings) = listed(&folder.path().join(mounted), &moved(folder.path())).unwrap();
+        let far = databases.iter().find(|(name, _)| name == "far").unwrap();
+        assert!(far.1.contains(&"near_1".to_owned()), "{mounted}: {far:?}");
+        assert!(warnings.iter().any(|warning| warning.contains("ts_near.ibd")), "{warnings:?}");
+        let error = rows(&folder.path().join(mounted), &moved(folder.path()), "far", "near_1").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let text = error.to_string();
+        assert!(text.contains("ts_near.ibd") && text.contains("ENCRYPTION = 'N'"), "{text}");
+    }
+}
+
+#[test]
 fn a_file_that_was_moved_home_is_read_there() {
     let folder = copy("mysql-9.7");
     let home = folder.path().join("data/far/there.ibd");

@@ -35,7 +35,8 @@ const FILE_CHECKPOINT_BYTES: usize = 11;
 pub(super) async fn verify(format: u32, file: &LogFile<'_>, folder: &Path) -> Result<CleanLog> {
     let encrypted_by_header = format == FORMAT_10_8 && u32_at(&file.read(0, BLOCK).await?, ENCRYPTION) != 0;
     if encrypted_by_header || ENCRYPTED.contains(&format) {
-        let what = "its redo log is encrypted, so that a clean shutdown cannot be verified; --allow-stale reads the files as they are";
+        let what = "its redo log is encrypted, so that a clean shutdown cannot be verified; start the server with \
+                    innodb_encrypt_log = OFF and shut it down; --allow-stale reads the files as they are";
         return Err(Error::new(ErrorKind::Unsupported, format!("{}: {what}", folder.display())));
     }
     let ends = match format {

@@ -15,7 +15,7 @@ use super::{CleanLog, LogFile, READ_BACK, changes, not_clean, unreadable};
 use crate::files::Files;
 use crate::page::header::{self, u32_at, u64_at};
 use crate::space::LoggedPages;
-use crate::{Lsn, Result};
+use crate::{Error, ErrorKind, Lsn, Result};
 
 /// Where the log lies from 8.0.30 on.
 pub(super) const REDO_FOLDER: &str = "#innodb_redo";
@@ -25,6 +25,10 @@ const CHECKPOINTS: [u64; 2] = [512, 1536];
 /// Header flag: changes were made while logging was off, so a crash loses them
 /// (`ALTER INSTANCE DISABLE INNODB REDO_LOG`).
 const CRASH_UNSAFE: u32 = 1 << 1;
+
+/// In a block of the log, its length, whose highest bit says that the rest is encrypted.
+const BLOCK_LENGTH: usize = 4;
+const BLOCK_ENCRYPTED: u8 = 1 << 7;
 
 /// Verifies a log of 8.0.30 or later; returns where it ends, and the changes in it.
 pub(super) async fn verify_folder(disk: &dyn Files, folder: &Path) -> Result<CleanLog> {
@@ -61,6 +65,7 @@ pub(super) async fn verify_folder(disk: &dyn Files, folder: &Path) -> Result<Cle
         return Err(not_clean(folder, "its redo log lacks the file with the last checkpoint"));
     };
     let block_at = LOG_START + (checkpoint - start) / BLOCK as u64 * BLOCK as u64;
+    verify_readable(folder, file, block_at).await?;
     let end = verify_end(disk, folder, checkpoint, file, block_at).await?;
     files.sort_unstable_by_key(|(start, _)| *start);
     Ok(CleanLog::new(end, changes_before(checkpoint, &files).await?))
@@ -108,8 +113,20 @@ pub(super) async fn verify_files(disk: &dyn Files, format: u32, folder: &Path) -
         _ => return Err(not_clean(folder, "its last checkpoint lies outside of the redo log")),
     };
     let block_at = offset % file.len.max(1) / BLOCK as u64 * BLOCK as u64;
+    verify_readable(folder, &file, block_at).await?;
     let end = verify_end(disk, folder, checkpoint, &file, block_at).await?;
     Ok(CleanLog::new(end, LoggedPages::default()))
+}
+
+/// The block of the checkpoint, at `block_at` of `file`, may not be encrypted.
+async fn verify_readable(folder: &Path, file: &LogFile<'_>, block_at: u64) -> Result<()> {
+    let block = file.read(block_at, BLOCK).await?;
+    if block.get(BLOCK_LENGTH).is_none_or(|byte| byte & BLOCK_ENCRYPTED == 0) || blocks::is_intact(&block) {
+        return Ok(());
+    }
+    let what = "its redo log is encrypted, so that a clean shutdown cannot be verified; shut the server down after \
+                SET GLOBAL innodb_redo_log_encrypt = OFF; --allow-stale reads the files as they are";
+    Err(Error::new(ErrorKind::Unsupported, format!("{}: {what}", folder.display())))
 }
 
 /// Nothing may follow the checkpoint, whose block lies at `block_at` of `file`. Returns the checkpoint, which is the
@@ -158,7 +175,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::{ErrorKind, HostFiles};
+    use crate::HostFiles;
 
     fn verify_folder(folder: &Path) -> Result<Lsn> {
         futures::executor::block_on(super::verify_folder(&HostFiles, folder)).map(|log| log.lsn)
@@ -227,6 +244,20 @@ mod tests {
                 "offset {offset}"
             );
         }
+    }
+
+    #[test]
+    fn an_encrypted_log_is_told_from_a_damaged_one() {
+        let folder = directory(100, 0, CHECKPOINT);
+        let path = folder.path().join(REDO_FOLDER).join("#ib_redo2");
+        let mut file = fs::read(&path).unwrap();
+        let block = LOG_START as usize + 512;
+        file[block + BLOCK_LENGTH] |= BLOCK_ENCRYPTED;
+        file[block + 12..block + 512].fill(0x5e);
+        fs::write(&path, file).unwrap();
+        let error = verify_folder(folder.path()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("innodb_redo_log_encrypt = OFF"), "{error}");
     }
 
     #[test]
