@@ -1,4 +1,5 @@
-//! Where a table's definition comes from: SDI in its files, else the `.frm` beside them, else `CREATE TABLE` text.
+//! Where a table's definition comes from: SDI in its files, else the `.frm` beside them, else `CREATE TABLE` text. That
+//! also takes the place of SDI that is damaged.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,7 +57,14 @@ impl Sources<'_> {
         };
         self.check_presence(database, table, files)?;
         let mut belonging = Belonging { sources: self, files, warnings: Vec::new() };
-        let (sdi, server) = self.read_sdi(files).await?;
+        let (sdi, server, lost) = match self.read_sdi(files).await {
+            Ok((sdi, server)) => (sdi, server, None),
+            // A statement may say what the file does not any more.
+            Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
+                (None, Tablespace::open(&first.path, self.environment).await?.server(), Some(error))
+            }
+            Err(error) => return Err(error),
+        };
         let mut undecided = Undecided::default();
         let (mut definition, named_spaces) = match sdi {
             Some(sdi) => {
@@ -64,8 +72,13 @@ impl Sources<'_> {
                 (sdi.definition, sdi.spaces)
             }
             None => {
-                let (definition, of_text) = self.read_text(database, table, files, server).await?;
-                undecided = of_text;
+                let text = self.read_text(database, table, files, server).await?;
+                let (definition, of_text) =
+                    text.ok_or_else(|| undefined(database, table, first, lost.as_ref()))?;
+                // A file with dictionary information has the forms of MySQL 8.
+                undecided = if lost.is_some() { Undecided::default() } else { of_text };
+                let instead = |error| format!("{error}; its CREATE TABLE statement is read instead");
+                belonging.warnings.extend(lost.map(instead));
                 (definition, Vec::new())
             }
         };
@@ -120,19 +133,20 @@ impl Sources<'_> {
         Ok((None, server))
     }
 
+    /// What the `.frm` or a statement says, if there is either.
     async fn read_text(
         &self,
         database: &str,
         table: &str,
         files: &TableFiles,
         server: Server,
-    ) -> Result<(TableDefinition, Undecided)> {
+    ) -> Result<Option<(TableDefinition, Undecided)>> {
         let disk = &*self.environment.files;
         if let Some(frm) = &files.frm {
             let bytes = read_file(disk, frm).await?;
             let definition = table_from_frm(&bytes, database, table);
             return definition
-                .map(|definition| (definition, Undecided::default()))
+                .map(|definition| Some((definition, Undecided::default())))
                 .map_err(|error| error.within(frm.display()));
         }
         let beside = files.folder.join(format!("{}.create.sql", files.stem));
@@ -148,14 +162,25 @@ impl Sources<'_> {
                 let as_mysql = parsed(Server::MySql)?;
                 let as_mysql = as_mysql.as_ref().unwrap_or(&definition);
                 let undecided = Undecided::new(&definition, as_mysql, schema::names_temporal_forms(&text)?);
-                return Ok((definition, undecided));
+                return Ok(Some((definition, undecided)));
             }
         }
-        let message = format!(
-            "table {database}.{table} has neither dictionary information (SDI) nor a .frm file; \
-             give its CREATE TABLE statement (the output of SHOW CREATE TABLE) in a file with --ddl FILE"
-        );
-        Err(Error::new(ErrorKind::NotFound, message))
+        Ok(None)
+    }
+}
+
+/// Nothing defines a table; `lost` is why its dictionary information does not.
+fn undefined(database: &str, table: &str, first: &TableFile, lost: Option<&Error>) -> Error {
+    let ddl = "give its CREATE TABLE statement (the output of SHOW CREATE TABLE) in a file with --ddl FILE";
+    match lost {
+        Some(error) => Error::new(error.kind(), format!("{error}; if it cannot be restored, {ddl}")),
+        None => {
+            let message = format!(
+                "{}: table {database}.{table} has neither dictionary information (SDI) nor a .frm file; {ddl}",
+                first.path.display()
+            );
+            Error::new(ErrorKind::NotFound, message)
+        }
     }
 }
 

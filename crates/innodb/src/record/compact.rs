@@ -5,7 +5,7 @@
 //! From the origin up: the fields.
 
 use super::shape::{Counts, FieldShape, Leading, Presence, Shape, Variant};
-use super::{INFO_OLD_INSTANT, INFO_ROW_VERSION, Span, Spans, malformed, outside};
+use super::{INFO_OLD_INSTANT, INFO_ROW_VERSION, INFO_VERSIONED, Span, Spans, malformed, outside};
 use crate::Result;
 
 const HEADER_BYTES: usize = 5;
@@ -35,7 +35,14 @@ pub(super) fn parse_leaf(
 }
 
 /// Bytes of a leaf record, what lies before its origin included.
+///
+/// # Errors
+/// If it lies outside of the page, or is of a version that `shape` knows nothing of.
 pub(super) fn bytes(page: &[u8], origin: usize, shape: &Shape) -> Result<usize> {
+    let info = origin.checked_sub(HEADER_BYTES).and_then(|at| page.get(at)).copied();
+    if matches!(shape.presence, Presence::All(_)) && info.is_some_and(|info| info & INFO_VERSIONED != 0) {
+        return Err(malformed(origin, "is of a row version, of which its definition has none"));
+    }
     let (variant, extra) = choose(page, origin, &shape.presence)?;
     let mut walk = Walk::new(page, origin, HEADER_BYTES + extra, variant.null_bytes)?;
     for (at, field) in shape.fields.iter().enumerate().take(variant.count) {

@@ -88,6 +88,8 @@ const INFO_MIN_REC: u8 = 0x10;
 const INFO_DELETED: u8 = 0x20;
 const INFO_ROW_VERSION: u8 = 0x40;
 const INFO_OLD_INSTANT: u8 = 0x80;
+/// Set only after instant changes, on MySQL.
+const INFO_VERSIONED: u8 = INFO_ROW_VERSION | INFO_OLD_INSTANT;
 
 /// The header of the record at `origin`.
 #[inline]

@@ -5,7 +5,7 @@
 //! external).
 
 use super::shape::{FieldShape, Presence, Shape};
-use super::{INFO_ROW_VERSION, Span, Spans, malformed, outside};
+use super::{INFO_ROW_VERSION, INFO_VERSIONED, Span, Spans, malformed, outside};
 use crate::Result;
 
 const HEADER_BYTES: usize = 6;
@@ -44,6 +44,10 @@ pub(super) fn parse_leaf(
 pub(super) fn fits(page: &[u8], origin: usize, shape: &Shape) -> Result<bool> {
     if !matches!(shape.presence, Presence::All(_)) {
         return Ok(true);
+    }
+    let info = origin.checked_sub(HEADER_BYTES).and_then(|at| page.get(at)).copied();
+    if info.is_some_and(|info| info & INFO_VERSIONED != 0) {
+        return Ok(false);
     }
     // One more than there should be must be absent, all others there.
     let mut spans = Spans::new();

@@ -138,6 +138,7 @@ impl Tablespace {
             Err(error) => return Err(error),
         };
         let candidates = segments.into_iter().filter_map(|inode| Some((inode, inode.first_fragment?)));
+        let candidates = candidates.filter(|(_, no)| self.sdi_root() != Some(*no));
         let read = |(inode, no)| async move {
             let page = self.page(no, context).await;
             (no, page.map(|page| (self.is_lost(&page), root_of(&inode, &page))))

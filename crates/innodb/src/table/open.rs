@@ -169,10 +169,12 @@ async fn open_trees(
             roots
         }
     };
+    // The clustered index is made first, so its root has the first page of a file of its own, or the one behind that
+    // of the dictionary information.
+    let first_root = if space.sdi_root() == Some(FIRST_ROOT) { PageNo(FIRST_ROOT.0 + 1) } else { FIRST_ROOT };
     let clustered_root = match (root_of(0), found.first()) {
         (Some(root), _) => root,
-        // The clustered index is made first, so its root has the first page of a file of its own.
-        (None, _) if (incomplete || damaged.contains(&FIRST_ROOT)) && space.id().0 != 0 => FIRST_ROOT,
+        (None, _) if (incomplete || damaged.contains(&first_root)) && space.id().0 != 0 => first_root,
         (None, Some((root, _))) => *root,
         (None, None) => return Err(space.corrupt(PageNo(0), "the space holds no B+tree")),
     };
@@ -223,8 +225,9 @@ async fn clustered_tree(
 ) -> Result<Arc<Tree>> {
     let tree = |layout| Arc::new(Tree::new(space.clone(), root, Arc::new(layout), key.clone(), id));
     let plain = tree(clustered_layout(definition, key, (space, partition), root, context).await?);
-    // MySQL's definition lies in the file itself.
-    if definition.server == Server::MySql {
+    // MySQL's definition lies in the file itself, with the roots, unless a statement takes its place.
+    let is_of_file = definition.indexes[0].roots.get(partition).is_some_and(Option::is_some);
+    if definition.server == Server::MySql && is_of_file {
         return Ok(plain);
     }
     let Err(misfit) = fit::check_rows(&plain, context).await else { return Ok(plain) };

@@ -19,3 +19,4 @@ mod skipping;
 mod texts;
 mod torn;
 mod tpch;
+mod undefined;
