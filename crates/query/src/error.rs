@@ -2,6 +2,7 @@
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
 
 /// What a caller can do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +130,9 @@ impl From<DataFusionError> for Error {
             DataFusionError::IoError(_) | DataFusionError::ObjectStore(_) => ErrorKind::Io,
             _ => ErrorKind::Internal,
         };
+        if let DataFusionError::SQL(error, _) = root {
+            return Error::new(kind, one_line(&not_parsed(error)));
+        }
         let message = one_line(&root.message());
         if kind == ErrorKind::Resources || kind == ErrorKind::Io || !shows_engine(&message) {
             return Error::new(kind, message);
@@ -201,6 +205,21 @@ fn root(error: &DataFusionError) -> &DataFusionError {
     }
 }
 
+/// What is wrong with a statement, and where.
+fn not_parsed(error: &ParserError) -> String {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+        ParserError::RecursionLimitExceeded => return "the statement is nested too deeply".to_string(),
+    };
+    let (what, place) = text.split_once(" at Line: ").unwrap_or((text, ""));
+    let mut message = what.replace("Expected: ", "expected ").replace("found: EOF", "found its end");
+    message = message.replace("found: ", "found ");
+    if let Some((line, column)) = place.split_once(", Column: ") {
+        message = format!("{message} at line {line}, column {column}");
+    }
+    format!("the statement cannot be parsed: {message}")
+}
+
 /// The error of the standard library that stands behind this one.
 fn io_error(error: &DataFusionError) -> Option<&std::io::Error> {
     match error {
@@ -259,6 +278,20 @@ mod tests {
             let error = Error::from(DataFusionError::Internal(message.into()));
             assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Internal, FAULT));
         }
+    }
+
+    #[test]
+    fn errors_of_the_parser_say_what_is_wrong_and_where() {
+        let said = |error: ParserError| Error::from(DataFusionError::SQL(Box::new(error), None)).to_string();
+        assert_eq!(
+            said(ParserError::ParserError("Expected: ), found: charset at Line: 2, Column: 5".into())),
+            "the statement cannot be parsed: expected ), found charset at line 2, column 5"
+        );
+        assert_eq!(
+            said(ParserError::ParserError("Expected: identifier, found: EOF".into())),
+            "the statement cannot be parsed: expected identifier, found its end"
+        );
+        assert_eq!(said(ParserError::RecursionLimitExceeded), "the statement is nested too deeply");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::conversion;
 use crate::{Error, ErrorKind, Result};
 
 /// Deepest nesting that is parsed.
@@ -190,7 +191,7 @@ impl Dialect for ServerDialect {
             Token::Word(word) if word.keyword == Keyword::INTERVAL && word.quote_style.is_none() => {
                 return parser.maybe_parse(interval).transpose();
             }
-            _ => return None,
+            _ => return conversion::parse(parser),
         }
         parser.advance_token();
         let operand = parser.parse_subexpr(precedence::SIGN);
@@ -279,7 +280,8 @@ fn interval_function(parser: &mut Parser, name: &Ident) -> std::result::Result<E
     Ok(function(&name.value, operands))
 }
 
-fn function(name: &str, operands: Vec<Expr>) -> Expr {
+/// A call of a function.
+pub(super) fn function(name: &str, operands: Vec<Expr>) -> Expr {
     let args = operands.into_iter().map(|operand| FunctionArg::Unnamed(FunctionArgExpr::Expr(operand)));
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
@@ -339,5 +341,28 @@ mod tests {
         assert_eq!(grouped("INTERVAL(5, 1) + 1"), "(INTERVAL(5, 1) + 1)");
         assert_eq!(grouped("a + INTERVAL '1:30' HOUR_MINUTE"), "(a + INTERVAL '1:30' HOUR_MINUTE)");
         assert_eq!(grouped("a + INTERVAL (1 + 1) DAY"), "(a + INTERVAL (1 + 1) DAY)");
+    }
+
+    #[test]
+    fn character_sets_of_casts_are_read_in_every_spelling() {
+        let latin1 = "CONVERT(a, CHAR(3) CHARACTER SET latin1)";
+        assert_eq!(grouped("CAST(a AS CHAR(3) CHARACTER SET latin1)"), latin1);
+        assert_eq!(grouped("cast(a as char(3) charset 'LATIN1')"), latin1);
+        assert_eq!(grouped("cast(a as char(3) ascii)"), latin1);
+        assert_eq!(grouped("convert(a, char(3) character set latin1)"), latin1);
+        assert_eq!(grouped("convert(a, char unicode)"), "CONVERT(a, CHAR CHARACTER SET ucs2)");
+        assert_eq!(grouped("CAST(a AS NCHAR(2))"), "CONVERT(a, CHAR(2) CHARACTER SET utf8mb3)");
+        assert_eq!(grouped("CHAR(65, 66 USING utf8mb4)"), "CONVERT(CHAR(65, 66) USING utf8mb4)");
+        assert_eq!(grouped("CHAR(65) || b"), "(CHAR(65) || b)");
+        assert_eq!(grouped("CAST(a AS CHAR(3) CHARACTER SET binary)"), "CAST(a AS BINARY(3))");
+        assert_eq!(grouped("CAST(a AS CHAR) + 1"), "(CAST(a AS CHAR) + 1)");
+        assert_eq!(grouped("CONVERT(a, DECIMAL(3,1))"), "CONVERT(a, DECIMAL(3,1))");
+        assert!(parse("select cast(a as char binary)").is_err());
+    }
+
+    #[test]
+    fn casts_in_casts_are_parsed_once() {
+        let deep = (0..40).fold("a".to_string(), |inner, _| format!("CAST({inner} AS CHAR)"));
+        assert_eq!(grouped(&deep), deep);
     }
 }

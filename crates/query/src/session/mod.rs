@@ -9,6 +9,7 @@ mod announce;
 mod answer;
 mod command;
 pub mod context;
+mod conversion;
 mod copy;
 mod create_table;
 mod declared;

@@ -208,8 +208,10 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
             let name = collation.to_string().replace(['`', '\'', '"'], "").to_lowercase();
             call(&format!("collate:{name}"), vec![value(*expr)?])
         }
-        Expr::Cast { expr, data_type, .. } => functions::cast(*expr, &data_type)?,
-        Expr::Convert { expr, data_type: Some(data_type), .. } => functions::cast(*expr, &data_type)?,
+        Expr::Cast { expr, data_type, .. } => functions::cast(*expr, &data_type, None)?,
+        Expr::Convert { expr, data_type: Some(data_type), charset, .. } => {
+            functions::cast(*expr, &data_type, charset.as_ref())?
+        }
         Expr::Convert { expr, charset: Some(charset), .. } => {
             call(&format!("cast:char::{}", charset.to_string().to_lowercase()), vec![value(*expr)?])
         }

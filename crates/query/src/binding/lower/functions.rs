@@ -2,7 +2,7 @@
 
 use datafusion::sql::sqlparser::ast::{
     CharacterLength, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Value, WindowSpec, WindowType,
+    FunctionArguments, ObjectName, Value, WindowSpec, WindowType,
 };
 
 use super::expression::{call, condition, shifted, value, values};
@@ -197,7 +197,7 @@ fn scalar(name: &str, mut arguments: Vec<Expr>) -> Result<Expr> {
 
 /// A function of nothing that gives another value each time, which the engine does as well.
 fn of_engine(name: &str) -> Expr {
-    use datafusion::sql::sqlparser::ast::{FunctionArgumentList, Ident, ObjectName};
+    use datafusion::sql::sqlparser::ast::{FunctionArgumentList, Ident};
     let list = FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() };
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
@@ -212,7 +212,7 @@ fn of_engine(name: &str) -> Expr {
 }
 
 /// CAST and CONVERT: `cast:type:numbers:charset`.
-pub(super) fn cast(operand: Expr, data_type: &DataType) -> Result<Expr> {
+pub(super) fn cast(operand: Expr, data_type: &DataType, charset: Option<&ObjectName>) -> Result<Expr> {
     let length = |length: &Option<CharacterLength>| match length {
         Some(CharacterLength::IntegerLength { length, .. }) => length.to_string(),
         _ => String::new(),
@@ -239,7 +239,8 @@ pub(super) fn cast(operand: Expr, data_type: &DataType) -> Result<Expr> {
         other if other.to_string().eq_ignore_ascii_case("year") => ("year", String::new()),
         other => return Err(unsupported(format!("CAST to {other}"))),
     };
-    Ok(call(&format!("cast:{name}:{numbers}:"), vec![value(operand)?]))
+    let charset = charset.map_or(String::new(), |charset| charset.to_string().to_lowercase());
+    Ok(call(&format!("cast:{name}:{numbers}:{charset}"), vec![value(operand)?]))
 }
 
 fn digits(of: &ExactNumberInfo) -> String {
