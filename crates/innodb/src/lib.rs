@@ -15,7 +15,7 @@ pub mod table;
 mod tree;
 pub mod value;
 
-pub use directory::{Beside, Catalog, MountOptions};
+pub use directory::{Beside, Catalog, DatabaseDescription, MountOptions, ViewDescription};
 pub use error::{Error, ErrorKind, Result};
 pub use files::{FileKind, Files, HostFiles, Lock};
 pub use page::{Lsn, Page, PageNo, PageSize, SpaceId};

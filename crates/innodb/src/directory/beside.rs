@@ -22,10 +22,10 @@ const ENGINES: [(&str, &str); 6] = [
 ];
 
 /// How every view's file begins.
-const VIEW: &[u8] = b"TYPE=VIEW\n";
+pub(super) const VIEW: &[u8] = b"TYPE=VIEW\n";
 
 /// Most bytes of a view's file; a query is shorter than a packet.
-const MAX_VIEW_BYTES: usize = 1 << 20;
+pub(super) const MAX_VIEW_BYTES: usize = 1 << 20;
 
 /// Something that is named like a table, but is no table of InnoDB.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +109,7 @@ async fn read_view(files: &dyn Files, path: &Path) -> Result<Option<String>> {
 }
 
 /// A value of such a file, in which a backslash stands before what would end it.
-fn unescaped(value: &str) -> String {
+pub(super) fn unescaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let mut characters = value.chars();
     while let Some(character) = characters.next() {

@@ -18,6 +18,7 @@ mod mysql_dictionary;
 mod old_forms;
 mod path_map;
 mod sys_tables;
+mod view;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ use elsewhere::Shared;
 use listing::{Listing, TableFiles, Tables};
 use mysql_dictionary::SYSTEM_DATABASE;
 use path_map::PathMap;
+pub use view::{DatabaseDescription, ViewDescription};
 
 /// How to mount.
 #[derive(Debug, Clone, Default)]

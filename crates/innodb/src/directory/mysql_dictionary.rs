@@ -15,10 +15,11 @@ use tanada_io::IoContext;
 
 use super::clean::is_undo_file;
 use super::path_map::PathMap;
+use super::view::{self, DatabaseDescription, ViewDescription};
 use crate::schema::{private_number, read_sdi_tables, table_from_sdi, table_named_by_sdi};
 use crate::{
-    Environment, Error, ErrorKind, IndexNo, KeyRange, Result, RowSink, SpaceId, Table, TableDefinition,
-    Tablespace, Value,
+    Collation, Environment, Error, ErrorKind, IndexNo, KeyRange, Result, RowSink, SpaceId, Table,
+    TableDefinition, Tablespace, Value,
 };
 
 /// The dictionary's file in the data directory.
@@ -131,6 +132,56 @@ impl TablespaceFiles {
         let mut named: Vec<_> = named.collect();
         named.sort_unstable();
         Ok(named)
+    }
+
+    /// The views of a database as they were created, by name.
+    ///
+    /// # Errors
+    /// If the dictionary cannot be read or is not as known.
+    pub(super) async fn described_views(
+        &self,
+        database: &str,
+        environment: &Arc<Environment>,
+        context: &IoContext,
+    ) -> Result<Vec<(String, ViewDescription)>> {
+        let dictionary = Reader { path: &self.path, environment, context };
+        let objects = dictionary.objects().await?;
+        let schemas = dictionary.rows(&objects, "schemata", &["id", "name"]).await?;
+        let id = schemas.into_iter().find(|row| row.get(1).is_some_and(|name| name == database));
+        let Some([id, _]) = id.and_then(|row| <[String; 2]>::try_from(row).ok()) else {
+            return Ok(Vec::new());
+        };
+        let rows = dictionary.rows(&objects, "tables", &view::FIELDS).await?;
+        let is_own =
+            |row: &&Vec<String>| row.first() == Some(&id) && row.get(2).is_some_and(|of| of == "VIEW");
+        let name = |row: &Vec<String>| row.get(1).cloned().unwrap_or_default();
+        let mut views: Vec<_> =
+            rows.iter().filter(is_own).map(|row| (name(row), view::of_row(row))).collect();
+        views.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(views)
+    }
+
+    /// The defaults of a database.
+    ///
+    /// # Errors
+    /// If the dictionary cannot be read or is not as known.
+    pub(super) async fn described_database(
+        &self,
+        database: &str,
+        environment: &Arc<Environment>,
+        context: &IoContext,
+    ) -> Result<DatabaseDescription> {
+        let dictionary = Reader { path: &self.path, environment, context };
+        let objects = dictionary.objects().await?;
+        let fields = ["name", "default_collation_id", "default_encryption"];
+        let schemas = dictionary.rows(&objects, "schemata", &fields).await?;
+        let rows = schemas.into_iter().filter_map(|row| <[String; 3]>::try_from(row).ok());
+        let mut described = DatabaseDescription::default();
+        for [_, collation, encryption] in rows.filter(|[name, ..]| name == database) {
+            described.collation = collation.parse().ok().and_then(Collation::with_id);
+            described.is_encrypted = Some(encryption == "YES");
+        }
+        Ok(described)
     }
 
     /// The dictionary's file.
@@ -252,7 +303,7 @@ impl Reader<'_> {
         Ok(definition)
     }
 
-    /// All rows of `table`, of columns of text and numbers; NULL is the empty text.
+    /// All rows of `table`, of columns of text and numbers; NULL is the empty text, times are in microseconds.
     async fn rows(&self, objects: &Objects, table: &str, columns: &[&str]) -> Result<Vec<Vec<String>>> {
         let definition = self.definition(objects, table)?;
         let numbers: Option<Vec<_>> = columns.iter().map(|name| definition.column(name)).collect();
@@ -285,6 +336,7 @@ impl RowSink for Texts {
             Value::Text(text) => text.into_owned(),
             Value::Int(number) => number.to_string(),
             Value::UInt(number) => number.to_string(),
+            Value::DateTime(micros) => micros.to_string(),
             _ => String::new(),
         });
         Ok(())

@@ -9,7 +9,7 @@ use datafusion::common::DataFusionError;
 use datafusion::logical_expr::TableType;
 use parking_lot::Mutex;
 use tanada_innodb::schema::TableDescription;
-use tanada_innodb::{Beside, Catalog};
+use tanada_innodb::{Beside, Catalog, DatabaseDescription, ViewDescription};
 use tanada_io::Executors;
 
 use super::InnodbTable;
@@ -70,6 +70,26 @@ impl Database {
         let name = self.spelling(name).unwrap_or_else(|| name.to_string());
         let (catalog, database) = (Arc::clone(&self.catalog), self.name.clone());
         let read = self.executors.spawn(move || async move { catalog.description(&database, &name).await });
+        Ok(read.await??)
+    }
+
+    /// Its defaults.
+    ///
+    /// # Errors
+    /// If the dictionary or its file cannot be read.
+    pub async fn described(&self) -> Result<DatabaseDescription> {
+        let (catalog, database) = (Arc::clone(&self.catalog), self.name.clone());
+        let read = self.executors.spawn(move || async move { catalog.database(&database).await });
+        Ok(read.await??)
+    }
+
+    /// The view called `name`.
+    ///
+    /// # Errors
+    /// If the dictionary or its file cannot be read.
+    pub async fn view(&self, name: &str) -> Result<Option<ViewDescription>> {
+        let (catalog, database, wanted) = (Arc::clone(&self.catalog), self.name.clone(), name.to_string());
+        let read = self.executors.spawn(move || async move { catalog.view(&database, &wanted).await });
         Ok(read.await??)
     }
 

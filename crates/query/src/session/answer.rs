@@ -5,8 +5,8 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, StringArray, UInt64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
-use tanada_innodb::schema::IndexKind;
-use tanada_innodb::{TableDefinition, TableStatistics};
+use tanada_innodb::schema::TableDescription;
+use tanada_innodb::{TableDefinition, ViewDescription};
 
 use super::described::{self, yes};
 use crate::relation::types::MYSQL_TYPE;
@@ -53,10 +53,18 @@ pub(super) fn counted(count: usize) -> Result<RecordBatch> {
 }
 
 /// `SHOW COLUMNS` of the columns whose names are `shown`; with `full`, `SHOW FULL COLUMNS`.
-pub(super) fn columns(definition: &TableDefinition, shown: &[String], full: bool) -> Result<RecordBatch> {
+pub(super) fn columns(
+    definition: &TableDefinition,
+    description: Option<&TableDescription>,
+    shown: &[String],
+    full: bool,
+) -> Result<RecordBatch> {
+    let described = |no: usize| description.and_then(|of| of.columns.get(no));
     let all = definition.columns.iter().enumerate();
-    let (positions, columns): (Vec<usize>, Vec<&tanada_innodb::Column>) =
-        all.filter(|(_, column)| shown.contains(&column.name)).unzip();
+    let (positions, columns): (Vec<usize>, Vec<&tanada_innodb::Column>) = all
+        .filter(|(_, column)| shown.contains(&column.name))
+        .filter(|(no, _)| !described(*no).is_some_and(|of| of.is_hidden))
+        .unzip();
     let of_each = |of: &dyn Fn(&tanada_innodb::Column) -> Option<String>| {
         text(columns.iter().map(|column| of(column)).collect::<Vec<_>>().into_iter())
     };
@@ -66,16 +74,29 @@ pub(super) fn columns(definition: &TableDefinition, shown: &[String], full: bool
     };
     let mut answer = vec![
         ("Field", of_each(&|column| Some(column.name.clone()))),
-        ("Type", of_each(&|column| Some(described::type_text(column)))),
+        ("Type", of_each(&|column| Some(described::shown_type(column)))),
     ];
     if full {
         answer.push(("Collation", of_each(&collation)));
     }
     answer.extend([
         ("Null", of_each(&|column| Some(yes(column.nullable)))),
-        ("Key", text(positions.iter().map(|no| Some(described::key(definition, *no).to_string())))),
+        (
+            "Key",
+            text(
+                positions.iter().map(|no| Some(described::key_of(definition, description, *no).to_string())),
+            ),
+        ),
         ("Default", of_each(&|column| described::default_text(column, definition.server))),
-        ("Extra", of_each(&|column| Some(described::extra(column, definition.server)))),
+        (
+            "Extra",
+            text(
+                positions
+                    .iter()
+                    .zip(&columns)
+                    .map(|(no, column)| Some(described::extra(column, definition.server, described(*no)))),
+            ),
+        ),
     ]);
     if full {
         answer.push(("Privileges", of_each(&|_| Some("select,insert,update,references".to_string()))));
@@ -106,53 +127,30 @@ pub(super) fn create_table(name: &str, statement: String) -> Result<RecordBatch>
     ])
 }
 
+/// `SHOW CREATE VIEW`
+pub(super) fn create_view(name: &str, statement: String, view: &ViewDescription) -> Result<RecordBatch> {
+    table(vec![
+        ("View", text([Some(name.to_string())].into_iter())),
+        ("Create View", text([Some(statement)].into_iter())),
+        ("character_set_client", text([view.client_charset.clone()].into_iter())),
+        ("collation_connection", text([view.connection_collation.clone()].into_iter())),
+    ])
+}
+
+/// `SHOW CREATE DATABASE`
+pub(super) fn create_database(name: &str, statement: String) -> Result<RecordBatch> {
+    table(vec![
+        ("Database", text([Some(name.to_string())].into_iter())),
+        ("Create Database", text([Some(statement)].into_iter())),
+    ])
+}
+
 /// `SHOW VARIABLES`
 pub(super) fn variables(variables: &[(String, Option<String>)]) -> Result<RecordBatch> {
     table(vec![
         ("Variable_name", text(variables.iter().map(|(name, _)| Some(name.clone())))),
         ("Value", text(variables.iter().map(|(_, value)| value.clone()))),
     ])
-}
-
-/// `SHOW INDEX`: a row for each part.
-pub(super) fn indexes(definition: &TableDefinition, statistics: &TableStatistics) -> Result<RecordBatch> {
-    let parts: Vec<_> = definition
-        .indexes
-        .iter()
-        .enumerate()
-        .filter(|(_, index)| index.name != "GEN_CLUST_INDEX")
-        .flat_map(|(no, index)| {
-            index.parts.iter().enumerate().map(move |(sequence, part)| (no, index, sequence, part))
-        })
-        .collect();
-    let column = |part: &tanada_innodb::IndexPart| definition.columns.get(part.column.0);
-    let distinct = |no: usize, sequence: usize| statistics.indexes.get(no)?.distinct.get(sequence).copied();
-    let direction = |descending: bool| if descending { "D" } else { "A" }.to_string();
-    let kind = |kind: IndexKind| if kind == IndexKind::BTree { "BTREE" } else { "OTHER" }.to_string();
-    table(vec![
-        ("Table", text(parts.iter().map(|_| Some(definition.name.clone())))),
-        ("Non_unique", numbers(parts.iter().map(|(_, index, _, _)| Some(u64::from(!index.unique))))),
-        ("Key_name", text(parts.iter().map(|(_, index, _, _)| Some(index.name.clone())))),
-        ("Seq_in_index", numbers(parts.iter().map(|(_, _, sequence, _)| Some(*sequence as u64 + 1)))),
-        (
-            "Column_name",
-            text(parts.iter().map(|(_, _, _, part)| column(part).map(|column| column.name.clone()))),
-        ),
-        ("Collation", text(parts.iter().map(|(_, _, _, part)| Some(direction(part.descending))))),
-        ("Cardinality", numbers(parts.iter().map(|(no, _, sequence, _)| distinct(*no, *sequence)))),
-        ("Sub_part_bytes", numbers(parts.iter().map(|(_, _, _, part)| part.prefix_bytes.map(u64::from)))),
-        (
-            "Null",
-            text(
-                parts.iter().map(|(_, _, _, part)| column(part).map(|column| yes_or_blank(column.nullable))),
-            ),
-        ),
-        ("Index_type", text(parts.iter().map(|(_, index, _, _)| Some(kind(index.kind))))),
-    ])
-}
-
-fn yes_or_blank(yes: bool) -> String {
-    if yes { "YES" } else { "" }.to_string()
 }
 
 fn text(values: impl Iterator<Item = Option<String>>) -> ArrayRef {

@@ -25,6 +25,14 @@ pub(super) enum Command {
     ShowCreate { table: TableName, view: bool },
     /// `SHOW WARNINGS`, and with `counted` `SHOW COUNT(*) WARNINGS`.
     ShowWarnings { counted: bool },
+    /// `SHOW TABLE STATUS [FROM db] [LIKE pattern]`
+    ShowTableStatus { database: Option<String>, pattern: Option<String> },
+    /// `SHOW CREATE DATABASE [IF NOT EXISTS] db`
+    ShowCreateDatabase { database: String, if_not_exists: bool },
+    /// `SHOW CHARACTER SET`, `SHOW COLLATION`, `SHOW ENGINES`, the first two with `[LIKE pattern]`
+    ShowOfServer { what: OfServer, pattern: Option<String> },
+    /// `SHOW ... WHERE condition`, of any of the others; the condition as text.
+    Chosen { shown: Box<Command>, condition: String },
     /// `SHOW VARIABLES [LIKE pattern]`
     ShowVariables { pattern: Option<String> },
     /// `COPY (SELECT ...) TO 'file'`
@@ -37,6 +45,14 @@ pub(super) enum Command {
     Transaction,
     /// Whatever DataFusion plans.
     Query,
+}
+
+/// What a server has as it is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfServer {
+    CharacterSets,
+    Collations,
+    Engines,
 }
 
 /// A table, perhaps with its database.
@@ -58,6 +74,9 @@ pub(crate) fn tokens(sql: &str) -> Result<Vec<Token>> {
 /// # Errors
 /// `Unsupported` for statements that would change something.
 pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
+    if let Some((shown, condition)) = condition(tokens) {
+        return Ok(Command::Chosen { shown: Box::new(recognise(shown)?), condition });
+    }
     let plain: Vec<&Token> =
         tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_) | Token::SemiColon)).collect();
     let words: Vec<String> = plain.iter().map(|token| keyword(token)).collect();
@@ -75,6 +94,20 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["SHOW", "INDEX" | "INDEXES" | "KEYS", "FROM" | "IN", ..] => {
             Ok(Command::ShowIndex(table_name(&plain[3..])?))
         }
+        ["SHOW", "TABLE", "STATUS", ..] => {
+            let (database, rest) = from_database(&plain[3..])?;
+            Ok(Command::ShowTableStatus { database, pattern: like(rest)? })
+        }
+        ["SHOW", "CHARACTER", "SET", ..] => of_server(OfServer::CharacterSets, &plain[3..]),
+        ["SHOW", "CHARSET", ..] => of_server(OfServer::CharacterSets, &plain[2..]),
+        ["SHOW", "COLLATION", ..] => of_server(OfServer::Collations, &plain[2..]),
+        ["SHOW", "ENGINES"] | ["SHOW", "STORAGE", "ENGINES"] => of_server(OfServer::Engines, &[]),
+        ["SHOW", "CREATE", "DATABASE" | "SCHEMA", "IF", "NOT", "EXISTS", _] => {
+            Ok(Command::ShowCreateDatabase { database: name(plain[6])?, if_not_exists: true })
+        }
+        ["SHOW", "CREATE", "DATABASE" | "SCHEMA", _] => {
+            Ok(Command::ShowCreateDatabase { database: name(plain[3])?, if_not_exists: false })
+        }
         ["SHOW", "CREATE", kind @ ("TABLE" | "VIEW"), ..] => {
             Ok(Command::ShowCreate { table: table_name(&plain[3..])?, view: *kind == "VIEW" })
         }
@@ -85,13 +118,7 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         }
         // What Tanada has beside the servers: SHOW tanada.name, SHOW ALL.
         ["SHOW", "ALL"] | ["SHOW", "TANADA" | "DATAFUSION", ..] => Ok(Command::Query),
-        ["SHOW", rest @ ..] => Err(Error::new(
-            ErrorKind::Unsupported,
-            format!(
-                "SHOW {} is not run; use DATABASES, TABLES, COLUMNS, INDEX, CREATE TABLE, VARIABLES or WARNINGS",
-                rest.first().copied().unwrap_or_default()
-            ),
-        )),
+        ["SHOW", rest @ ..] => Err(not_shown(rest)),
         ["SELECT" | "WITH" | "VALUES" | "TABLE" | "EXPLAIN" | "DESCRIBE" | "DESC" | "(", ..] => {
             Ok(Command::Query)
         }
@@ -112,6 +139,39 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
             ),
         )),
     }
+}
+
+/// Why a SHOW is refused.
+fn not_shown(words: &[&str]) -> Error {
+    let message = match words {
+        ["TRIGGERS" | "EVENTS" | "FULL", ..]
+        | ["PROCEDURE" | "FUNCTION" | "PACKAGE", ..]
+        | ["CREATE", "TRIGGER" | "EVENT" | "PROCEDURE" | "FUNCTION" | "PACKAGE", ..] => {
+            format!("SHOW {} is not run: triggers, events and routines are not read", words.join(" "))
+        }
+        ["STATUS" | "PROCESSLIST" | "GRANTS" | "OPEN" | "PLUGINS" | "PRIVILEGES" | "ENGINE", ..]
+        | ["GLOBAL" | "SESSION" | "LOCAL", "STATUS", ..] => {
+            format!("SHOW {} is not run: it is about a server that runs, not about files", words[0])
+        }
+        _ => format!(
+            "SHOW {} is not run; use DATABASES, TABLES, TABLE STATUS, COLUMNS, INDEX, CREATE TABLE, CREATE VIEW, \
+             CREATE DATABASE, CHARACTER SET, COLLATION, ENGINES, VARIABLES or WARNINGS",
+            words.first().copied().unwrap_or_default()
+        ),
+    };
+    Error::new(ErrorKind::Unsupported, message)
+}
+
+/// A SHOW without its WHERE, and the text of the condition.
+fn condition(tokens: &[Token]) -> Option<(&[Token], String)> {
+    let first = tokens.iter().find(|token| !matches!(token, Token::Whitespace(_)))?;
+    if keyword(first) != "SHOW" {
+        return None;
+    }
+    let at = tokens.iter().position(|token| keyword(token) == "WHERE")?;
+    let behind = tokens[at + 1..].iter().filter(|token| !matches!(token, Token::SemiColon));
+    let condition: String = behind.map(ToString::to_string).collect();
+    (!condition.trim().is_empty()).then(|| (&tokens[..at], condition))
 }
 
 /// The token in upper case if it is a bare word, else as it is.
@@ -149,14 +209,24 @@ fn table_names(tokens: &[&Token]) -> Result<Vec<TableName>> {
     tokens.split(|token| matches!(token, Token::Comma)).map(table_name).collect()
 }
 
+/// `[FROM db]`, and what follows.
+fn from_database<'a, 'b>(tokens: &'a [&'b Token]) -> Result<(Option<String>, &'a [&'b Token])> {
+    match tokens {
+        [from, database, rest @ ..] if matches!(keyword(from).as_str(), "FROM" | "IN") => {
+            Ok((Some(name(database)?), rest))
+        }
+        rest => Ok((None, rest)),
+    }
+}
+
+/// `[LIKE pattern]`
+fn of_server(what: OfServer, tokens: &[&Token]) -> Result<Command> {
+    Ok(Command::ShowOfServer { what, pattern: like(tokens)? })
+}
+
 /// `[FROM db] [LIKE pattern]`
 fn show_tables(tokens: &[&Token], full: bool) -> Result<Command> {
-    let (database, rest) = match tokens {
-        [from, database, rest @ ..] if matches!(keyword(from).as_str(), "FROM" | "IN") => {
-            (Some(name(database)?), rest)
-        }
-        rest => (None, rest),
-    };
+    let (database, rest) = from_database(tokens)?;
     Ok(Command::ShowTables { database, full, pattern: like(rest)? })
 }
 
@@ -168,7 +238,7 @@ fn show_columns(tokens: &[&Token], full: bool) -> Result<Command> {
 
 /// What stands before LIKE, and LIKE with its pattern.
 fn until_like<'a, 'b>(tokens: &'a [&'b Token]) -> (&'a [&'b Token], &'a [&'b Token]) {
-    let at = tokens.iter().position(|token| matches!(keyword(token).as_str(), "LIKE" | "WHERE"));
+    let at = tokens.iter().position(|token| keyword(token) == "LIKE");
     tokens.split_at(at.unwrap_or(tokens.len()))
 }
 
@@ -180,10 +250,6 @@ fn like(tokens: &[&Token]) -> Result<Option<String>> {
             if keyword(like) == "LIKE" =>
         {
             Ok(Some(pattern.clone()))
-        }
-        [first, ..] if keyword(first) == "WHERE" => {
-            let message = "SHOW with WHERE is not run; use LIKE 'pattern'";
-            Err(Error::new(ErrorKind::Unsupported, message))
         }
         _ => Err(Error::new(ErrorKind::InvalidInput, "only LIKE 'pattern' may stand here")),
     }
@@ -244,6 +310,21 @@ mod tests {
             ("use `a``b`", Command::Use("a`b".to_string())),
             ("show create view v", Command::ShowCreate { table: table(None, "v"), view: true }),
             ("show variables", Command::ShowVariables { pattern: None }),
+            (
+                "show table status from d like 'x'",
+                Command::ShowTableStatus { database: Some("d".to_string()), pattern: Some("x".to_string()) },
+            ),
+            (
+                "SHOW CHARSET WHERE maxlen > 1 and `Charset` = 'where';",
+                Command::Chosen {
+                    shown: Box::new(Command::ShowOfServer { what: OfServer::CharacterSets, pattern: None }),
+                    condition: " maxlen > 1 and `Charset` = 'where'".to_string(),
+                },
+            ),
+            (
+                "show create schema if not exists `a b`",
+                Command::ShowCreateDatabase { database: "a b".to_string(), if_not_exists: true },
+            ),
             (
                 "show session variables like 'tanada.%';",
                 Command::ShowVariables { pattern: Some("tanada.%".to_string()) },

@@ -25,9 +25,12 @@ use crate::{Error, ErrorKind, Result};
 /// # Errors
 /// `Unsupported` for what is not known exactly.
 pub(super) fn text(definition: &TableDefinition, description: &TableDescription) -> Result<String> {
-    let is_sequence = description.options.iter().any(|(name, _)| name.eq_ignore_ascii_case("`sequence`"));
-    if is_sequence {
+    if description.is_sequence {
         return Err(unsupported("a sequence"));
+    }
+    if let Some(why) = &description.unprinted {
+        let message = format!("the definition of {}.{}: {why}", definition.database, definition.name);
+        return Err(Error::new(ErrorKind::Unsupported, message));
     }
     let printer = Printer { definition, description, is_mysql: definition.server == Server::MySql };
     let mut lines = Vec::new();
@@ -66,7 +69,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// A text in quotes, with the escapes that both servers write.
-fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 2);
     escaped.push('\'');
     for character in text.chars() {

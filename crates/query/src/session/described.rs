@@ -1,7 +1,9 @@
 //! Columns as DESCRIBE, SHOW COLUMNS and information_schema print them.
 
 use tanada_innodb::schema::Server;
-use tanada_innodb::{Column, DefaultValue, TableDefinition};
+use tanada_innodb::schema::TableDescription;
+use tanada_innodb::schema::description::{ColumnDescription, KeyDescription, KeyKind, KeyPartOf};
+use tanada_innodb::{Column, ColumnNo, DefaultValue, TableDefinition};
 
 use crate::relation::types::mysql_type;
 
@@ -17,13 +19,18 @@ pub(super) fn type_text(column: &Column) -> String {
 pub(super) fn default_text(column: &Column, server: Server) -> Option<String> {
     match &column.declaration.default {
         DefaultValue::Unknown | DefaultValue::None | DefaultValue::Null => None,
-        DefaultValue::Expression(text) if server == Server::MySql => Some(text.replace('\'', "\\'")),
+        DefaultValue::Expression(text) if server == Server::MySql => Some(escaped(text)),
         DefaultValue::Value(text) | DefaultValue::Expression(text) => Some(text.clone()),
     }
 }
 
+/// An expression as MySQL's dictionary has it: with its quotes and backslashes escaped.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "\\'")
+}
+
 /// What else is said of a column.
-pub(super) fn extra(column: &Column, server: Server) -> String {
+pub(super) fn extra(column: &Column, server: Server, description: Option<&ColumnDescription>) -> String {
     let declaration = &column.declaration;
     let is_mysql = server == Server::MySql;
     let mut words = Vec::new();
@@ -36,14 +43,45 @@ pub(super) fn extra(column: &Column, server: Server) -> String {
     words.extend(declaration.on_update.as_ref().map(|value| format!("on update {value}")));
     words.extend(column.virtual_expression.as_ref().map(|_| "VIRTUAL GENERATED".to_string()));
     words.extend(declaration.stored_expression.as_ref().map(|_| "STORED GENERATED".to_string()));
+    if description.is_some_and(|of| of.row_period.is_some()) {
+        words.push("STORED GENERATED".to_string());
+    }
     words.extend(column.invisible.then(|| "INVISIBLE".to_string()));
+    if description.is_some_and(|of| of.without_versioning) {
+        words.push("WITHOUT SYSTEM VERSIONING".to_string());
+    }
     words.join(if is_mysql { " " } else { ", " })
 }
 
-/// `PRI`, `UNI`, `MUL` or nothing, for the column at position `no`.
+/// The type as it is shown: with COMPRESSED of MariaDB.
+pub(super) fn shown_type(column: &Column) -> String {
+    let compressed = if column.compressed { " /*M!100301 COMPRESSED*/" } else { "" };
+    format!("{}{compressed}", type_text(column))
+}
+
+/// `PRI`, `UNI`, `MUL` or nothing, for the column at position `no`; keys that are not read are in the description.
+pub(super) fn key_of(
+    definition: &TableDefinition,
+    description: Option<&TableDescription>,
+    no: usize,
+) -> &'static str {
+    let of_indexes = key(definition, no);
+    let keys = description.map_or(&[][..], |of| &of.keys);
+    let is_first = |key: &&KeyDescription| {
+        key.parts.first().is_some_and(|part| part.of == KeyPartOf::Column(ColumnNo(no)))
+    };
+    let mut first = keys.iter().filter(is_first);
+    match of_indexes {
+        "" | "MUL" if first.clone().any(|key| key.kind == KeyKind::Unique && key.parts.len() == 1) => "UNI",
+        "" if first.next().is_some() => "MUL",
+        known => known,
+    }
+}
+
+/// `PRI`, `UNI`, `MUL` or nothing, for the column at position `no`, by the indexes that are read.
 ///
 /// Where a table has no primary key, the unique key that takes its place is called so.
-pub(super) fn key(definition: &TableDefinition, no: usize) -> &'static str {
+fn key(definition: &TableDefinition, no: usize) -> &'static str {
     let has_part = |index: &tanada_innodb::Index| index.parts.iter().any(|part| part.column.0 == no);
     let is_first = |index: &tanada_innodb::Index| index.parts.first().is_some_and(|part| part.column.0 == no);
     let clustered = definition.indexes.first().filter(|index| index.unique && !index.parts.is_empty());

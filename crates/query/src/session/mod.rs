@@ -12,6 +12,7 @@ pub mod context;
 mod conversion;
 mod copy;
 mod create_table;
+mod create_view;
 mod declared;
 mod described;
 mod dialect;
@@ -29,12 +30,14 @@ mod result;
 mod row_order;
 mod set;
 mod shown;
+mod shown_lists;
 mod spills;
 mod split;
 pub(crate) mod stars;
 mod state;
 mod variables;
 mod volumes;
+mod where_shown;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -134,6 +137,8 @@ struct Shared {
     is_server_set: AtomicBool,
     /// Where operators write what their memory does not hold.
     spill: Arc<SpillSpace>,
+    /// Answers of SHOW that a query chooses from, by the names of their tables.
+    shown: Mutex<std::collections::HashMap<String, RecordBatch>>,
 }
 
 impl Session {
@@ -172,6 +177,7 @@ impl Session {
             variables: RwLock::default(),
             is_server_set: AtomicBool::new(false),
             spill,
+            shown: Mutex::default(),
         };
         let shared = Arc::new(shared);
         shared.databases.put_beside(STATUS, StatusSchema::new(Arc::downgrade(&shared)));
@@ -331,6 +337,10 @@ impl Session {
                 self.drop_tables(&tables, if_exists)?;
                 None
             }
+            Command::Chosen { shown, condition } => {
+                let rows = self.shown(*shown, &context).await?;
+                return self.chosen(&rows, &condition, context, begun).await;
+            }
             shown => Some(self.shown(shown, &context).await?),
         };
         Ok(QueryResult::new(stream_of(answer), None, context, begun))
@@ -393,6 +403,9 @@ impl Session {
         };
         let statement = StatementRules::new(rules, Arc::clone(context));
         state.config_mut().options_mut().extensions.insert(statement);
+        // Functions find the statement in these.
+        let options = Arc::clone(state.config_options());
+        state.execution_props_mut().config_options = Some(options);
         let call = ServerCall::new(rules, Arc::clone(context));
         // A function of this name is only replaced.
         let _ = state.register_udf(Arc::new(ScalarUDF::from(call)));

@@ -25,6 +25,7 @@ use crate::binding::orders_dates;
 use crate::catalog::Database;
 use crate::{Error, ErrorKind, Result};
 use tanada_innodb::Beside;
+use tanada_innodb::schema::Server;
 
 /// Most views that a statement may be made of.
 const MAX_VIEWS: usize = 256;
@@ -95,8 +96,15 @@ impl Session {
             return Ok(());
         }
         if let Some(schema) = self.system_schema(database) {
-            let information = InformationSchema::schema(table, self.options().server)
+            let shown = self.shared.shown.lock().get(table).map(|rows| rows.schema());
+            let information = shown
+                .or_else(|| InformationSchema::schema(table, self.options().server))
                 .filter(|_| schema == INFORMATION_SCHEMA);
+            // MySQL computes most of these tables by views.
+            let is_view = information.is_some()
+                && self.options().server == Server::MySql
+                && !table.starts_with('#')
+                && !table.eq_ignore_ascii_case("engines");
             let own = information.as_ref().map(|_| INFORMATION);
             let columns = match information {
                 Some(of) => Some(of.fields().iter().map(|field| field.name().clone()).collect()),
@@ -109,6 +117,7 @@ impl Session {
                 name: table.to_ascii_lowercase(),
                 columns: columns.collect(),
                 schema: own,
+                is_view,
                 ..NamedTable::default()
             };
             found.tables.insert(key, table);

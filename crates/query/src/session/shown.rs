@@ -10,7 +10,7 @@ use tanada_innodb::Beside;
 use super::command::{Command, TableName};
 use super::context::QueryContext;
 use super::status::{STATUS, StatusSchema};
-use super::{Session, answer, create_table, headed, liked, no_table, variables};
+use super::{Session, answer, create_table, create_view, headed, liked, no_table, variables};
 use crate::{Error, ErrorKind, Result};
 
 impl Session {
@@ -39,11 +39,18 @@ impl Session {
                 );
                 Err(Error::new(ErrorKind::Unsupported, message))
             }
-            Command::ShowIndex(table) => {
-                let table = self.table(&table).await?;
-                let statistics = table.relation(context).await?.statistics();
-                answer::indexes(table.table().definition(), statistics)
+            Command::ShowIndex(table) => self.shown_indexes(&table, context).await,
+            Command::ShowTableStatus { database, pattern } => {
+                self.shown_status(database.as_deref(), pattern.as_deref()).await
             }
+            Command::ShowCreateDatabase { database, if_not_exists } => {
+                let home = self.database_named(&database)?;
+                let server = context.options().server;
+                let described = home.described().await?;
+                let text = create_view::database(home.name(), &described, server, if_not_exists)?;
+                answer::create_database(home.name(), text)
+            }
+            Command::ShowOfServer { what, pattern } => self.shown_of_server(what, pattern.as_deref()).await,
             Command::ShowCreate { table, view } => self.shown_create(&table, view, context).await,
             Command::ShowVariables { pattern } => {
                 let state = self.state_for(context);
@@ -59,6 +66,7 @@ impl Session {
             | Command::Copy
             | Command::CreateFiles
             | Command::Drop { .. }
+            | Command::Chosen { .. }
             | Command::Query => {
                 Err(Error::new(ErrorKind::InvalidInput, "only SHOW and DESCRIBE show something"))
             }
@@ -115,10 +123,7 @@ impl Session {
         let database = self.database_or_default(name.database.as_deref())?;
         let Some(table) = database.open_table(&name.table).await? else {
             return match database.beside(&name.table).await? {
-                Some(Beside::View { .. }) => {
-                    let message = "SHOW CREATE of a view is not run; query the view, or use SHOW COLUMNS";
-                    Err(Error::new(ErrorKind::Unsupported, message))
-                }
+                Some(Beside::View { .. }) => self.created_view(&database, &name.table).await,
                 Some(Beside::Engine(engine)) => {
                     let message =
                         format!("table {} is of {engine}; only tables of InnoDB are read", name.table);
@@ -162,6 +167,9 @@ impl Session {
         let definition = table.table().definition();
         let names = definition.columns.iter().map(|column| column.name.clone()).collect();
         let shown = liked(names, pattern)?;
-        answer::columns(definition, &shown, full)
+        let home = self.database_or_default(name.database.as_deref())?;
+        // A definition that is given as text has no description.
+        let description = home.description(&name.table).await.ok();
+        answer::columns(definition, description.as_ref(), &shown, full)
     }
 }

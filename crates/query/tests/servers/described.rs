@@ -1,7 +1,8 @@
 //! DESCRIBE, SHOW FULL COLUMNS, information_schema and views, as the server prints them.
 
 use crate::created::{OF_MARIADB, OF_MYSQL, TABLES};
-use crate::rows::{mount, run};
+use crate::informed;
+use crate::rows::{mount, printed, run};
 use crate::server::{Kind, Server};
 use tanada_query::Session;
 
@@ -49,6 +50,7 @@ const QUESTIONS: [&str; 11] = [
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn columns_and_views_are_described_as_the_server_describes_them() {
+    let mut differences = Vec::new();
     for kind in [Kind::MariaDb, Kind::MySql] {
         if let Err(error) = kind.unpacked() {
             eprintln!("not run on {kind:?}: {error}");
@@ -58,15 +60,17 @@ async fn columns_and_views_are_described_as_the_server_describes_them() {
         let server = Server::start(kind, folder.path());
         let made = server.run(SETUP);
         assert!(made.refusals.is_empty(), "{:?}", made.refusals);
+        let created = create(&server, kind);
+        let informed = informed::ask(&server, kind);
         let mut expected = Vec::new();
         for question in QUESTIONS {
             let answer = server.run(&format!("use s; {question};"));
             assert!(answer.refusals.is_empty(), "{question}: {:?}", answer.refusals);
             expected.push(answer.answers);
         }
-        let created = create(&server, kind);
         let session = mount(&server.stop(false), false).await;
         check_created(&session, kind, &created).await;
+        differences.extend(informed::differences(&session, kind, &informed).await);
         session.use_database("s").unwrap();
         for (question, expected) in QUESTIONS.iter().zip(expected) {
             let expected = String::from_utf8(expected).unwrap();
@@ -75,6 +79,7 @@ async fn columns_and_views_are_described_as_the_server_describes_them() {
             assert_eq!(printed(&found.rows), rows, "{question}");
         }
     }
+    assert!(differences.is_empty(), "{}\n{}", differences.len(), differences.join("\n"));
 }
 
 /// Creates tables of all kinds; gives their names and the server's statements, as `--batch` prints them.
@@ -118,13 +123,4 @@ async fn check_created(session: &Session, kind: Kind, created: &[(String, String
         }
     }
     assert!(wrong.is_empty(), "{kind:?}: {} of {}\n{}", wrong.len(), created.len(), wrong.join("\n"));
-}
-
-/// Rows as `--batch` prints them.
-fn printed(rows: &[Vec<Option<Vec<u8>>>]) -> Vec<String> {
-    let field = |value: &Option<Vec<u8>>| match value {
-        None => "NULL".to_owned(),
-        Some(bytes) => String::from_utf8_lossy(bytes).replace('\\', "\\\\").replace('\n', "\\n"),
-    };
-    rows.iter().map(|row| row.iter().map(field).collect::<Vec<_>>().join("\t")).collect()
 }

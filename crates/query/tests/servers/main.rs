@@ -18,6 +18,7 @@ mod created;
 mod described;
 #[path = "../../../innodb/tests/fixtures/mod.rs"]
 mod fixtures;
+mod informed;
 mod random;
 mod rows;
 mod server;

@@ -41,3 +41,12 @@ pub async fn run(session: &Session, sql: &str) -> Result<Answer> {
     }
     Ok(Answer { header, rows })
 }
+
+/// Rows as `--batch` prints them.
+pub fn printed(rows: &[Vec<Option<Vec<u8>>>]) -> Vec<String> {
+    let field = |value: &Option<Vec<u8>>| match value {
+        None => "NULL".to_owned(),
+        Some(bytes) => String::from_utf8_lossy(bytes).replace('\\', "\\\\").replace('\n', "\\n"),
+    };
+    rows.iter().map(|row| row.iter().map(field).collect::<Vec<_>>().join("\t")).collect()
+}

@@ -6,7 +6,7 @@
 use super::sdi::{character_bytes, recalculation};
 use super::{
     ColumnDescription, KeyDescription, KeyKind, KeyPart, KeyPartOf, TableDescription, option_bits,
-    row_format_word,
+    partition_clause, row_format_word,
 };
 use crate::schema::frm;
 use crate::schema::frm_bytes::{Bytes, corrupt};
@@ -15,11 +15,14 @@ use crate::schema::layout::prefix_bytes;
 use crate::schema::{Column, ColumnNo};
 use crate::{Error, ErrorKind, Result};
 
+/// The version of the file's format.
+const VERSION: usize = 2;
 const MAX_ROWS: usize = 18;
 const MIN_ROWS: usize = 22;
 const OPTIONS: usize = 30;
 const AVG_ROW_LENGTH: usize = 34;
-/// TRANSACTIONAL in the low two bits, PAGE_CHECKSUM in the next two: 1 is off, 2 is on.
+/// TRANSACTIONAL in the low two bits, PAGE_CHECKSUM in the next two: 1 is off, 2 is on. In the two behind them 2 says
+/// that the table is a sequence.
 const CHOICES: usize = 39;
 const ROW_FORMAT: usize = 40;
 const STATS_SAMPLE_PAGES: usize = 42;
@@ -37,9 +40,8 @@ pub(crate) fn description_from_frm(bytes: &[u8]) -> Result<TableDescription> {
     let frm = Bytes::new(bytes);
     frm::check_header(frm)?;
     let (extra, form_at, form) = frm::parts(frm)?;
-    if extra.has_application_period || extra.is_without_overlaps {
-        return Err(unsupported("PERIOD FOR of an application"));
-    }
+    let mut unprinted = (extra.has_application_period || extra.is_without_overlaps)
+        .then(|| not_printed("PERIOD FOR of an application"));
     let fields = frm::fields(frm, &form, &extra)?;
     let names: Vec<(String, bool)> = fields
         .iter()
@@ -77,6 +79,22 @@ pub(crate) fn description_from_frm(bytes: &[u8]) -> Result<TableDescription> {
         options.push(("CONNECTION".to_owned(), format!("'{}'", tail.connection.replace('\'', "''"))));
     }
     options.append(&mut of_table);
+    if keys.iter().any(|key| key.is_vector) {
+        unprinted.get_or_insert_with(|| not_printed("a VECTOR key"));
+    }
+    let (mut partitioned_by, mut partitions) =
+        partition_clause::read(&tail.partitioning, name_of(extra.row_end));
+    let partitioning = match with_texts(&tail.partitioning) {
+        Ok(clause) => {
+            (partitioned_by, partitions) = partition_clause::read(&clause, name_of(extra.row_end));
+            clause
+        }
+        Err(error) => {
+            unprinted.get_or_insert(error.to_string());
+            partitions.iter_mut().for_each(|partition| partition.description = None);
+            String::new()
+        }
+    };
     Ok(TableDescription {
         columns,
         keys: described,
@@ -85,16 +103,25 @@ pub(crate) fn description_from_frm(bytes: &[u8]) -> Result<TableDescription> {
         system_versioning: extra.row_end.is_some(),
         comment: tail.comment,
         options,
-        partitioning: match tail.partitioning.is_empty() {
+        partitioning: match partitioning.is_empty() {
             true => String::new(),
-            false => format!("\n{}", with_texts(&tail.partitioning)?),
+            false => format!("\n{partitioning}"),
         },
+        partitioned_by,
+        partitions,
+        is_sequence: frm.u8(CHOICES)? >> 4 & 3 == 2,
+        version: Some(frm.u8(VERSION)?),
+        unprinted,
         ..TableDescription::default()
     })
 }
 
+fn not_printed(what: &str) -> String {
+    format!("{what} cannot be printed as the server prints it")
+}
+
 fn unsupported(what: &str) -> Error {
-    Error::new(ErrorKind::Unsupported, format!("{what} cannot be printed as the server prints it"))
+    Error::new(ErrorKind::Unsupported, not_printed(what))
 }
 
 fn options(frm: Bytes<'_>) -> Result<Vec<(String, String)>> {
@@ -140,9 +167,6 @@ fn describe_key(
     parser: Option<String>,
     ignored: bool,
 ) -> Result<KeyDescription> {
-    if key.is_vector {
-        return Err(unsupported("a VECTOR key"));
-    }
     let kind = match () {
         () if key.fulltext => KeyKind::FullText,
         () if key.spatial => KeyKind::Spatial,
@@ -154,13 +178,15 @@ fn describe_key(
     for part in &key.parts {
         let wrong = || corrupt(format!("key {} names column {}", key.name, part.field));
         let Some(no) = *numbers.get(part.field).ok_or_else(wrong)? else { continue };
-        let column_type = &columns.get(no.0).ok_or_else(wrong)?.column_type;
+        let column = columns.get(no.0).ok_or_else(wrong)?;
+        let column_type = &column.column_type;
         let bytes = prefix_bytes(column_type, u32::from(part.length_bytes));
         let has_prefix = !matches!(kind, KeyKind::FullText | KeyKind::Spatial) && part.length_bytes > 0;
         parts.push(KeyPart {
             of: KeyPartOf::Column(no),
             prefix: bytes.filter(|_| has_prefix).map(|bytes| bytes / character_bytes(column_type)),
             descending: part.descending,
+            nullable: column.nullable,
         });
     }
     let block_size = u32::from(key.block_size);

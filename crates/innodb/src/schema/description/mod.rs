@@ -8,6 +8,7 @@
 //! [`TableDefinition`]: super::TableDefinition
 
 mod frm;
+mod partition_clause;
 mod partitioning;
 mod sdi;
 
@@ -39,12 +40,22 @@ pub struct TableDescription {
     pub before_engine: String,
     /// The clause about partitions as the server prints it; empty if the table has none.
     pub partitioning: String,
-    /// How the table is partitioned; none where it is not, or where the definition is text.
+    /// By what rows are spread over partitions; none where the table has none.
+    pub partitioned_by: Option<PartitionedBy>,
+    /// The partitions in their order.
     pub partitions: Vec<PartitionDescription>,
+    /// When the table was created, in UTC, as the number YYYYMMDDhhmmss (MySQL).
+    pub created: Option<u64>,
+    /// Whether it is a sequence (MariaDB).
+    pub is_sequence: bool,
+    /// The version of the format of the definition's file (MariaDB).
+    pub version: Option<u8>,
     /// The next value of AUTO_INCREMENT, if it is known.
     pub auto_increment: Option<u64>,
     /// Options that the table may have, but which the files do not tell.
     pub omitted: Vec<String>,
+    /// Why its CREATE TABLE cannot be printed, if it cannot; the rest is right nonetheless.
+    pub unprinted: Option<String>,
 }
 
 /// A column's declaration beyond its definition.
@@ -115,6 +126,8 @@ pub struct KeyPart {
     pub prefix: Option<u32>,
     /// DESC.
     pub descending: bool,
+    /// Whether it may be NULL.
+    pub nullable: bool,
 }
 
 /// What a part of a key holds.
@@ -186,15 +199,28 @@ pub struct Check {
     pub enforced: bool,
 }
 
-/// A partition of MySQL.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// By what rows are spread over partitions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PartitionedBy {
+    /// The method: `RANGE`, `LIST COLUMNS`, `LINEAR HASH`.
+    pub method: String,
+    /// The expression, or the columns.
+    pub expression: Option<String>,
+    /// The method of subpartitions.
+    pub sub_method: Option<String>,
+    /// Their expression, or their columns.
+    pub sub_expression: Option<String>,
+}
+
+/// A partition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PartitionDescription {
     /// Name.
     pub name: String,
-    /// Names of its subpartitions.
-    pub subpartitions: Vec<String>,
-    /// Its bound or its values.
-    pub description: String,
+    /// Its subpartitions: name and comment.
+    pub subpartitions: Vec<(String, String)>,
+    /// Its bound or its values, if it has some that the files tell.
+    pub description: Option<String>,
     /// Comment.
     pub comment: String,
 }

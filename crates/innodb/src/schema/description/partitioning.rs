@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::PartitionDescription;
+use super::{PartitionDescription, PartitionedBy};
 use crate::schema::sdi_column::private_value;
 use crate::{Error, ErrorKind, Result};
 
@@ -46,8 +46,11 @@ struct SdiPartition {
 }
 
 const HASH: u8 = 1;
+/// KEY ALGORITHM = 1.
+const KEY_OF_5_1: u8 = 2;
 const KEY: u8 = 3;
 const LINEAR_HASH: u8 = 4;
+const LINEAR_KEY_OF_5_1: u8 = 5;
 const LINEAR_KEY: u8 = 6;
 const RANGE: u8 = 7;
 const LIST: u8 = 8;
@@ -55,14 +58,59 @@ const RANGE_COLUMNS: u8 = 9;
 const LIST_COLUMNS: u8 = 10;
 /// The partitions were named one by one.
 const NAMED: u8 = 1;
+/// Nothing was given: there is one.
+const NEITHER: u8 = 2;
 /// Only their number was given.
 const NUMBERED: u8 = 3;
 
+/// By what the rows are spread.
+pub(super) fn partitioned_by(of: &SdiPartitioning) -> Option<PartitionedBy> {
+    let expression = |kind: u8, text: &str, columns: &str| -> Option<String> {
+        match kind {
+            HASH | LINEAR_HASH | RANGE | LIST => Some(text.to_owned()),
+            _ => {
+                let names = columns.split(';').filter(|name| !name.is_empty()).map(in_backticks);
+                let names = names.collect::<Vec<_>>().join(",");
+                (!names.is_empty()).then_some(names)
+            }
+        }
+    };
+    (of.partition_type != 0).then(|| PartitionedBy {
+        method: word(of.partition_type).to_owned(),
+        expression: expression(of.partition_type, &of.partition_expression_utf8, &of.partition_expression),
+        sub_method: (of.subpartition_type != 0).then(|| word(of.subpartition_type).to_owned()),
+        sub_expression: match of.subpartition_type {
+            0 => None,
+            kind => expression(kind, &of.subpartition_expression_utf8, &of.subpartition_expression),
+        },
+    })
+}
+
+/// The word that `information_schema` has for a method.
+fn word(kind: u8) -> &'static str {
+    match kind {
+        HASH => "HASH",
+        KEY_OF_5_1 | KEY => "KEY",
+        LINEAR_HASH => "LINEAR HASH",
+        LINEAR_KEY_OF_5_1 | LINEAR_KEY => "LINEAR KEY",
+        RANGE => "RANGE",
+        LIST => "LIST",
+        RANGE_COLUMNS => "RANGE COLUMNS",
+        LIST_COLUMNS => "LIST COLUMNS",
+        _ => "AUTO",
+    }
+}
+
 pub(super) fn partitions(of: &SdiPartitioning) -> Vec<PartitionDescription> {
+    let has_values = matches!(of.partition_type, RANGE | LIST | RANGE_COLUMNS | LIST_COLUMNS);
     let described = |partition: &SdiPartition| PartitionDescription {
         name: partition.name.clone(),
-        subpartitions: partition.subpartitions.iter().map(|sub| sub.name.clone()).collect(),
-        description: partition.description_utf8.clone(),
+        subpartitions: partition
+            .subpartitions
+            .iter()
+            .map(|sub| (sub.name.clone(), sub.comment.clone()))
+            .collect(),
+        description: has_values.then(|| partition.description_utf8.clone()),
         comment: partition.comment.clone(),
     };
     of.partitions.iter().map(described).collect()
@@ -80,20 +128,21 @@ pub(super) fn clause(of: &SdiPartitioning) -> Result<String> {
     let by = method(of.partition_type, &of.partition_expression_utf8, &of.partition_expression)?;
     let mut text = format!("\n/*!{version} PARTITION BY {by}");
     match of.default_partitioning {
-        NAMED => {}
+        NAMED | NEITHER => {}
         NUMBERED => text.push_str(&format!("\nPARTITIONS {}", of.partitions.len())),
         _ => return Err(unsupported("partitions without a number")),
     }
     if of.subpartition_type != 0 {
         let by = method(of.subpartition_type, &of.subpartition_expression_utf8, &of.subpartition_expression)?;
-        if of.default_subpartitioning != NUMBERED {
-            return Err(unsupported("named subpartitions"));
+        text.push_str(&format!("\nSUBPARTITION BY {by}"));
+        if of.default_subpartitioning == NUMBERED {
+            let count = of.partitions.first().map_or(0, |partition| partition.subpartitions.len());
+            text.push_str(&format!("\nSUBPARTITIONS {count}"));
         }
-        let count = of.partitions.first().map_or(0, |partition| partition.subpartitions.len());
-        text.push_str(&format!("\nSUBPARTITION BY {by}\nSUBPARTITIONS {count}"));
     }
     if of.default_partitioning == NAMED {
-        let listed = of.partitions.iter().map(|partition| named(of.partition_type, partition));
+        let lists_subs = of.subpartition_type != 0 && of.default_subpartitioning != NUMBERED;
+        let listed = of.partitions.iter().map(|partition| named(of.partition_type, partition, lists_subs));
         text.push_str(&format!("\n({})", listed.collect::<Result<Vec<_>>>()?.join(",\n ")));
     }
     text.push_str(" */");
@@ -113,6 +162,8 @@ fn method(kind: u8, expression: &str, columns: &str) -> Result<String> {
         HASH => format!("HASH ({expression})"),
         LINEAR_HASH => format!("LINEAR HASH ({expression})"),
         KEY => format!("KEY ({})", names()?),
+        KEY_OF_5_1 => format!("KEY */ /*!50611 ALGORITHM = 1 */ /*!50100 ({})", names()?),
+        LINEAR_KEY_OF_5_1 => format!("LINEAR KEY */ /*!50611 ALGORITHM = 1 */ /*!50100 ({})", names()?),
         LINEAR_KEY => format!("LINEAR KEY ({})", names()?),
         RANGE => format!("RANGE ({expression})"),
         LIST => format!("LIST ({expression})"),
@@ -122,15 +173,7 @@ fn method(kind: u8, expression: &str, columns: &str) -> Result<String> {
     })
 }
 
-fn named(kind: u8, partition: &SdiPartition) -> Result<String> {
-    let known = |name: &str| name == "secondary_load";
-    let options = partition.options.split(';').filter_map(|pair| pair.split_once('='));
-    if options.clone().any(|(name, value)| !known(name) && !matches!(value, "" | "0"))
-        || private_value(&partition.options, "secondary_load").is_some_and(|value| value != "0")
-        || partition.tablespace_ref.is_some()
-    {
-        return Err(unsupported("options of partitions"));
-    }
+fn named(kind: u8, partition: &SdiPartition, lists_subs: bool) -> Result<String> {
     let mut text = format!("PARTITION {}", unquoted(&partition.name)?);
     match (kind, partition.description_utf8.as_str()) {
         (RANGE, "MAXVALUE") => text.push_str(" VALUES LESS THAN MAXVALUE"),
@@ -138,14 +181,52 @@ fn named(kind: u8, partition: &SdiPartition) -> Result<String> {
         (LIST | LIST_COLUMNS, values) => text.push_str(&format!(" VALUES IN ({values})")),
         _ => {}
     }
-    if !partition.comment.is_empty() {
-        text.push_str(&format!(" COMMENT = '{}'", partition.comment.replace('\'', "''")));
+    if lists_subs {
+        check_printed(partition)?;
+        let subs = partition
+            .subpartitions
+            .iter()
+            .map(|sub| Ok(format!("SUBPARTITION {}{}", unquoted(&sub.name)?, printed_options(sub)?)));
+        text.push_str(&format!("\n ({})", subs.collect::<Result<Vec<_>>>()?.join(",\n  ")));
+    } else {
+        text.push_str(&printed_options(partition)?);
     }
-    text.push_str(&format!(
-        " ENGINE = {}",
-        if partition.engine.is_empty() { "InnoDB" } else { &partition.engine }
-    ));
     Ok(text)
+}
+
+/// Refuses a partition whose options are not printed.
+fn check_printed(partition: &SdiPartition) -> Result<()> {
+    const KNOWN: [&str; 3] = ["secondary_load", "max_rows", "min_rows"];
+    let options = partition.options.split(';').filter_map(|pair| pair.split_once('='));
+    if options.clone().any(|(name, value)| !KNOWN.contains(&name) && !matches!(value, "" | "0"))
+        || private_value(&partition.options, "secondary_load").is_some_and(|value| value != "0")
+        || partition.tablespace_ref.is_some()
+    {
+        return Err(unsupported("options of partitions"));
+    }
+    Ok(())
+}
+
+/// The options of a partition or a subpartition, each behind a blank.
+fn printed_options(partition: &SdiPartition) -> Result<String> {
+    check_printed(partition)?;
+    let mut text = String::new();
+    for (name, key) in [("MAX_ROWS", "max_rows"), ("MIN_ROWS", "min_rows")] {
+        if let Some(rows) = private_value(&partition.options, key).filter(|rows| *rows != "0") {
+            text.push_str(&format!(" {name} = {rows}"));
+        }
+    }
+    if !partition.comment.is_empty() {
+        let escaped = partition.comment.replace('\\', "\\\\").replace('\'', "\\'");
+        text.push_str(&format!(" COMMENT = '{escaped}'"));
+    }
+    let engine = if partition.engine.is_empty() { "InnoDB" } else { &partition.engine };
+    text.push_str(&format!(" ENGINE = {engine}"));
+    Ok(text)
+}
+
+fn in_backticks(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
 }
 
 /// A name without quotes, as the server prints it here.

@@ -35,6 +35,7 @@ struct SdiTable {
     engine_attribute: String,
     #[serde(default)]
     secondary_engine_attribute: String,
+    created: Option<u64>,
     #[serde(flatten)]
     partitioning: SdiPartitioning,
 }
@@ -137,9 +138,8 @@ fn corrupt(message: impl Into<String>) -> Error {
 }
 
 fn describe(table: SdiTable, space_options: &str) -> Result<TableDescription> {
-    if !table.engine_attribute.is_empty() || !table.secondary_engine_attribute.is_empty() {
-        return Err(Error::new(ErrorKind::Unsupported, "its ENGINE_ATTRIBUTE is not read"));
-    }
+    let has_attribute = !table.engine_attribute.is_empty() || !table.secondary_engine_attribute.is_empty();
+    let mut unprinted = has_attribute.then(|| "its ENGINE_ATTRIBUTE is not read".to_owned());
     let mut columns = Columns::read(&table.columns)?;
     columns.block_size = private_number(&table.options, "key_block_size").unwrap_or(0);
     let keys = table.indexes.iter().filter(|index| !index.hidden);
@@ -149,6 +149,17 @@ fn describe(table: SdiTable, space_options: &str) -> Result<TableDescription> {
     foreign_keys.sort_by_key(|key| key.name.to_lowercase());
     let mut checks: Vec<Check> = table.check_constraints.iter().map(check).collect();
     checks.sort_by_key(|check| check.name.to_lowercase());
+    let mut printed = |text: Result<String>| {
+        text.unwrap_or_else(|error| {
+            unprinted.get_or_insert(error.to_string());
+            String::new()
+        })
+    };
+    let clause = printed(partitioning::clause(&table.partitioning));
+    printed(check_options(&table.options).map(|()| String::new()));
+    if let Some(why) = columns.unprinted.take() {
+        unprinted.get_or_insert(why);
+    }
     Ok(TableDescription {
         columns: columns.described,
         keys,
@@ -156,9 +167,12 @@ fn describe(table: SdiTable, space_options: &str) -> Result<TableDescription> {
         checks,
         comment: table.comment,
         before_engine: before_engine(&table.options, &table.indexes, space_options),
-        options: options(&table.options)?,
+        options: options(&table.options),
+        partitioned_by: partitioning::partitioned_by(&table.partitioning),
         partitions: partitioning::partitions(&table.partitioning),
-        partitioning: partitioning::clause(&table.partitioning)?,
+        partitioning: clause,
+        created: table.created,
+        unprinted,
         ..TableDescription::default()
     })
 }
@@ -190,7 +204,8 @@ const SILENT_OPTIONS: [&str; 8] = [
     "plugin_version",
 ];
 
-fn options(text: &str) -> Result<Vec<(String, String)>> {
+/// Refuses options that are not printed.
+fn check_options(text: &str) -> Result<()> {
     const KNOWN: [&str; 12] = [
         "avg_row_length",
         "checksum",
@@ -214,6 +229,10 @@ fn options(text: &str) -> Result<Vec<(String, String)>> {
     if private_value(text, "encrypt_type").is_some_and(|of| !matches!(of, "N" | "n" | "")) {
         return Err(Error::new(ErrorKind::Unsupported, "its ENCRYPTION is not read"));
     }
+    Ok(())
+}
+
+fn options(text: &str) -> Vec<(String, String)> {
     let number = |name: &str| private_number::<u64>(text, name);
     let mut options = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
@@ -235,7 +254,7 @@ fn options(text: &str) -> Result<Vec<(String, String)>> {
     add("KEY_BLOCK_SIZE", positive("key_block_size"));
     let compression = private_value(text, "compress").filter(|name| !name.is_empty());
     add("COMPRESSION", compression.map(|name| format!("'{name}'")));
-    Ok(options)
+    options
 }
 
 /// The value of STATS_AUTO_RECALC behind its code.
@@ -265,6 +284,8 @@ struct Columns {
     described: Vec<ColumnDescription>,
     /// Block size of the table.
     block_size: u32,
+    /// Why a column cannot be printed.
+    unprinted: Option<String>,
 }
 
 impl Columns {
@@ -276,6 +297,7 @@ impl Columns {
             types: Vec::new(),
             described: Vec::new(),
             block_size: 0,
+            unprinted: None,
         };
         let wrong = |error: serde_json::Error| corrupt(format!("SDI column is not as expected: {error}"));
         for value in values {
@@ -289,7 +311,10 @@ impl Columns {
             } else {
                 columns.numbers.push(Some(ColumnNo(columns.types.len())));
                 columns.types.push(column.column_type()?);
-                columns.described.push(described(&column, &declared)?);
+                if let Some(why) = not_printed(&column, &declared) {
+                    columns.unprinted.get_or_insert(why);
+                }
+                columns.described.push(described(&declared));
             }
             columns.all.push(column);
         }
@@ -327,12 +352,14 @@ impl Columns {
     fn part(&self, index: &SdiIndex, element: &SdiElement, kind: KeyKind) -> Result<KeyPart> {
         let wrong = || corrupt(format!("index {} names no column", index.name));
         let number = self.numbers.get(element.column_opx).ok_or_else(wrong)?;
+        let nullable = self.all.get(element.column_opx).is_some_and(|column| column.is_nullable);
         let Some(no) = *number else {
             let expression = self.expressions.get(element.column_opx).ok_or_else(wrong)?;
             return Ok(KeyPart {
                 of: KeyPartOf::Expression(expression.clone()),
                 prefix: None,
                 descending: element.order == ORDER_DESCENDING,
+                nullable,
             });
         };
         let column_type = self.types.get(no.0).ok_or_else(wrong)?;
@@ -342,6 +369,7 @@ impl Columns {
             of: KeyPartOf::Column(no),
             prefix: bytes.map(|bytes| bytes / character_bytes(column_type)),
             descending: element.order == ORDER_DESCENDING,
+            nullable,
         })
     }
 
@@ -388,16 +416,17 @@ fn rule(code: u8) -> Result<ReferenceRule> {
     }
 }
 
-fn described(column: &SdiColumn, declared: &SdiDeclared) -> Result<ColumnDescription> {
+/// Why a column cannot be printed as the server prints it.
+fn not_printed(column: &SdiColumn, declared: &SdiDeclared) -> Option<String> {
     if !declared.engine_attribute.is_empty() || !declared.secondary_engine_attribute.is_empty() {
-        let message = format!("the ENGINE_ATTRIBUTE of column {} is not read", column.name);
-        return Err(Error::new(ErrorKind::Unsupported, message));
+        return Some(format!("the ENGINE_ATTRIBUTE of column {} is not read", column.name));
     }
-    if private_value(&declared.options, "not_secondary") == Some("1") {
-        let message = format!("NOT SECONDARY of column {} is not read", column.name);
-        return Err(Error::new(ErrorKind::Unsupported, message));
-    }
-    Ok(ColumnDescription {
+    (private_value(&declared.options, "not_secondary") == Some("1"))
+        .then(|| format!("NOT SECONDARY of column {} is not read", column.name))
+}
+
+fn described(declared: &SdiDeclared) -> ColumnDescription {
+    ColumnDescription {
         explicit_collation: declared.is_explicit_collation,
         srid: (!declared.srs_id_null).then_some(declared.srs_id),
         column_format: match private_number::<u8>(&declared.options, "column_format") {
@@ -411,5 +440,5 @@ fn described(column: &SdiColumn, declared: &SdiDeclared) -> Result<ColumnDescrip
             _ => None,
         },
         ..ColumnDescription::default()
-    })
+    }
 }

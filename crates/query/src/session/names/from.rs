@@ -214,6 +214,7 @@ impl Names<'_> {
             name: column.name.clone(),
             expression: Expr::CompoundIdentifier(vec![alias.clone(), quoted(&column.emitted)]),
             invisible: false,
+            is_derived: true,
         });
         let relation = Relation {
             database,
@@ -280,6 +281,7 @@ impl Names<'_> {
             name: column.name.clone(),
             expression: Expr::CompoundIdentifier(vec![unique.clone(), quoted(&column.name)]),
             invisible: column.invisible,
+            is_derived: table.is_view,
         });
         let relation = Relation {
             database,

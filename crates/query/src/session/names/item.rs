@@ -34,7 +34,7 @@ impl Names<'_> {
             let text = shown.as_ref().and_then(|texts| texts.get(no));
             match item {
                 SelectItem::UnnamedExpr(mut expression) => {
-                    let name = self.item_name(&expression, text);
+                    let name = self.item_name(&expression, text, scope);
                     self.expression(&mut expression, inner, Clause::Select)?;
                     items.push(Item { name, expression });
                 }
@@ -77,7 +77,15 @@ impl Names<'_> {
     }
 
     /// The name of an item without an alias.
-    fn item_name(&self, expression: &Expr, text: Option<&String>) -> String {
+    fn item_name(&self, expression: &Expr, text: Option<&String>, scope: &Scope) -> String {
+        let parts = match expression {
+            Expr::Identifier(name) => std::slice::from_ref(name),
+            Expr::CompoundIdentifier(parts) => parts.as_slice(),
+            _ => &[],
+        };
+        if let Some(column) = scope.derived_column(parts) {
+            return column.name.clone();
+        }
         match expression {
             Expr::Identifier(name) if !name.value.starts_with('@') || name.quote_style.is_some() => {
                 name.value.clone()

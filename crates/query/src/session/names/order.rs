@@ -134,6 +134,7 @@ impl Names<'_> {
             name: column.name.clone(),
             expression: Expr::Identifier(quoted(&column.emitted)),
             invisible: false,
+            is_derived: true,
         });
         let scope = super::scope::Scope { row: columns.collect(), ..super::scope::Scope::default() };
         let scopes = super::scope::Scopes { inner: Some(&scope), outer: None };

@@ -14,6 +14,9 @@ pub(super) struct ScopeColumn {
     pub expression: Expr,
     /// Whether a `*` leaves it out.
     pub invisible: bool,
+    /// Whether results show it as it is called, not as the statement writes it: columns of derived tables, views and
+    /// common tables.
+    pub is_derived: bool,
 }
 
 /// A table of a FROM clause.
@@ -67,6 +70,19 @@ impl Scope {
             }
             _ => false,
         })
+    }
+
+    /// The column of a derived table that a name alone means.
+    pub(super) fn derived_column(&self, parts: &[Ident]) -> Option<&ScopeColumn> {
+        let [qualifier @ .., name] = parts else { return None };
+        let mut found = match qualifier {
+            [] => self.unqualified(&name.value),
+            _ => {
+                let columns = &self.relation(qualifier)?.columns;
+                columns.iter().filter(|column| same(&column.name, &name.value)).collect()
+            }
+        };
+        found.pop().filter(|column| column.is_derived && found.is_empty())
     }
 
     /// Whether `expression` is a column of one of the relations.

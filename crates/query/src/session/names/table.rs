@@ -20,6 +20,8 @@ pub(in crate::session) struct NamedTable {
     pub indexes: Vec<String>,
     /// The schema under which the engine finds it, if that is not its database.
     pub schema: Option<&'static str>,
+    /// Whether it is a view of the server that is computed here.
+    pub is_view: bool,
     /// Names of a view's columns; empty if they are those of its query.
     pub view_columns: Vec<String>,
     /// The query of a view, whose columns are its own.
@@ -63,6 +65,7 @@ impl NamedTable {
                 .collect(),
             indexes: definition.indexes.iter().map(|index| index.name.clone()).collect(),
             schema: None,
+            is_view: false,
             view_columns: Vec::new(),
             view: None,
         }
