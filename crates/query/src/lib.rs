@@ -15,6 +15,7 @@ mod expression;
 mod external;
 pub mod functions;
 pub mod interruption;
+mod json_table;
 pub mod lookup;
 pub mod placement;
 mod recursion;

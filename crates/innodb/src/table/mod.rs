@@ -92,6 +92,37 @@ impl Table {
         }
     }
 
+    /// The same table with some of its partitions alone, by their positions.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it has no such partition.
+    pub fn of_partitions(&self, chosen: &[usize]) -> Result<Arc<Table>> {
+        let missing = || {
+            let what = format!("{} has fewer partitions", self.label());
+            Error::new(ErrorKind::InvalidInput, what)
+        };
+        fn kept<T: Clone>(all: &[T], chosen: &[usize]) -> Option<Vec<T>> {
+            chosen.iter().map(|no| all.get(*no).cloned()).collect()
+        }
+        let mut definition = TableDefinition::clone(&self.definition);
+        definition.partitions = kept(&definition.partitions, chosen).ok_or_else(missing)?;
+        // Both are by partition, or empty.
+        for index in definition.indexes.iter_mut().filter(|index| !index.roots.is_empty()) {
+            index.roots = kept(&index.roots, chosen).ok_or_else(missing)?;
+        }
+        if !definition.instant_columns.is_empty() {
+            definition.instant_columns = kept(&definition.instant_columns, chosen).ok_or_else(missing)?;
+        }
+        let spaces = kept(&self.spaces, chosen).ok_or_else(missing)?;
+        let of_index = |trees: &Option<Vec<Arc<Tree>>>| match trees {
+            Some(trees) => kept(trees, chosen).map(Some).ok_or_else(missing),
+            None => Ok(None),
+        };
+        let trees = self.trees.iter().map(of_index).collect::<Result<_>>()?;
+        let (keys, environment) = (self.keys.clone(), Arc::clone(&self.environment));
+        Ok(Arc::new(Table::new(definition, environment, spaces, keys, trees, self.warnings.clone())))
+    }
+
     /// Its definition.
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition

@@ -108,8 +108,10 @@ fn lower_joins(table: &mut TableWithJoins) -> Result<()> {
         factors.push(&mut join.relation);
     }
     for factor in factors {
-        if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
-            lower_joins(table_with_joins)?;
+        match factor {
+            TableFactor::NestedJoin { table_with_joins, .. } => lower_joins(table_with_joins)?,
+            TableFactor::JsonTable { json_expr, .. } => in_place(json_expr, value)?,
+            _ => {}
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{Result, config_err};
 
-use crate::expression::Rules;
+use crate::expression::{Collating, Rules};
 use crate::session::context::QueryContext;
 
 /// The rules and the context of one statement.
@@ -20,6 +20,21 @@ impl StatementRules {
     /// Of the statement that `query` is the context of.
     pub(crate) fn new(rules: Rules, query: Arc<QueryContext>) -> StatementRules {
         StatementRules { rules, query }
+    }
+
+    /// The rules.
+    pub(crate) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The collation of texts that name none: of MySQL the connection's, of MariaDB the default database's.
+    pub(crate) fn text_collation(&self) -> String {
+        let of_database = self.query.text_collation().filter(|_| !self.rules.mysql);
+        of_database.unwrap_or_else(|| {
+            Collating::connection(self.rules.server())
+                .collation
+                .unwrap_or_else(|| "utf8mb4_general_ci".to_string())
+        })
     }
 }
 

@@ -15,6 +15,19 @@ use tanada_io::Executors;
 use super::InnodbTable;
 use crate::Result;
 
+/// Stands before the name of each partition in a [`restricted`] name; no name of a server has it.
+const PARTITIONS: char = '\0';
+
+/// The name under which [`Database::open_table`] finds a table with some of its partitions alone.
+pub(crate) fn restricted(table: &str, partitions: &[&str]) -> String {
+    let mut name = table.to_string();
+    partitions.iter().for_each(|partition| {
+        name.push(PARTITIONS);
+        name.push_str(partition);
+    });
+    name
+}
+
 /// A database. Tables are opened when they are first named and stay open.
 #[derive(Debug)]
 pub struct Database {
@@ -39,8 +52,12 @@ impl Database {
         self.catalog.tables(&self.name)
     }
 
-    /// A table: the exact name, else one that differs in case only.
+    /// A table: the exact name, else one that differs in case only. Behind a NUL the name may have the partitions to
+    /// which the table is restricted, see [`restricted`].
     pub async fn open_table(&self, name: &str) -> Result<Option<Arc<InnodbTable>>> {
+        if let Some((name, partitions)) = name.split_once(PARTITIONS) {
+            return Box::pin(self.open_partitions(name, partitions)).await;
+        }
         let Some(name) = self.spelling(name) else { return Ok(None) };
         if let Some(table) = self.open.lock().get(&name) {
             return Ok(Some(Arc::clone(table)));
@@ -50,6 +67,25 @@ impl Database {
         let table = InnodbTable::new(opened.await??, Arc::clone(&self.executors));
         // Two who opened it at once get the same one.
         Ok(Some(Arc::clone(self.open.lock().entry(name).or_insert(table))))
+    }
+
+    /// The table `name` with those of its partitions that are listed, or whose subpartitions are.
+    async fn open_partitions(&self, name: &str, partitions: &str) -> Result<Option<Arc<InnodbTable>>> {
+        let Some(whole) = self.open_table(name).await? else { return Ok(None) };
+        let named: Vec<&str> = partitions.split(PARTITIONS).collect();
+        let all = whole.table().definition().partitions.iter().enumerate();
+        let is_named = |partition: &str| {
+            let mut parts = partition.split('/');
+            parts.any(|part| named.iter().any(|name| name.to_lowercase() == part.to_lowercase()))
+        };
+        let chosen: Vec<usize> =
+            all.filter(|(_, partition)| is_named(&partition.name)).map(|(no, _)| no).collect();
+        let key = format!("{}{PARTITIONS}{chosen:?}", whole.table().definition().name);
+        if let Some(table) = self.open.lock().get(&key) {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let table = InnodbTable::new(whole.table().of_partitions(&chosen)?, Arc::clone(&self.executors));
+        Ok(Some(Arc::clone(self.open.lock().entry(key).or_insert(table))))
     }
 
     /// What is called `name` and is no table of InnoDB.
@@ -134,6 +170,6 @@ impl SchemaProvider for Database {
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        self.spelling(name).is_some()
+        self.spelling(name.split(PARTITIONS).next().unwrap_or_default()).is_some()
     }
 }

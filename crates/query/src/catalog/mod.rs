@@ -15,6 +15,7 @@ use tanada_io::Executors;
 use crate::external::{FileTables, FilesBeside};
 use crate::{Error, ErrorKind, Result};
 pub use database::Database;
+pub(crate) use database::restricted;
 pub use table::InnodbTable;
 pub(crate) use table::unqualified;
 

@@ -228,15 +228,8 @@ pub(super) fn columns_of(plan: &LogicalPlan, server: Server) -> Result<Vec<Compa
                 _ => [left, right].concat(),
             }
         }
-        // A subquery for each row: its value is a further column.
         LogicalPlan::Extension(extension) if extension.node.inputs().len() == 2 => {
-            let inputs = extension.node.inputs();
-            let mut columns = columns_of(inputs[0], server)?;
-            let value = columns_of(inputs[1], server)?.into_iter().nth(1);
-            let field = plan.schema().fields().last();
-            let is_text = field.is_some_and(|field| is_text(field.data_type()));
-            columns.push(if is_text { value.unwrap_or(Comparing::Unknown) } else { Comparing::Plainly });
-            columns
+            of_subquery(plan, &extension.node.inputs(), server)?
         }
         other => match other.inputs().as_slice() {
             [input] if input.schema().fields().len() == other.schema().fields().len() => {
@@ -245,6 +238,19 @@ pub(super) fn columns_of(plan: &LogicalPlan, server: Server) -> Result<Vec<Compa
             _ => own_fields(),
         },
     })
+}
+
+/// The columns of a subquery for each row: its value, or its columns behind the number of the row's values, are beside
+/// those of the rows.
+fn of_subquery(plan: &LogicalPlan, inputs: &[&LogicalPlan], server: Server) -> Result<Vec<Comparing>> {
+    let mut columns = columns_of(inputs[0], server)?;
+    let mut values = columns_of(inputs[1], server)?.into_iter().skip(1);
+    let rows = columns.len();
+    for field in plan.schema().fields().iter().skip(rows) {
+        let value = values.next().unwrap_or(Comparing::Unknown);
+        columns.push(if is_text(field.data_type()) { value } else { Comparing::Plainly });
+    }
+    Ok(columns)
 }
 
 /// Whether a table is of rows of the query itself, whose fields say less than the plan that they come from.

@@ -46,6 +46,10 @@ pub(crate) use call::call;
 pub(crate) use collating::{Collating, IMPLICIT, NONE, NUMERIC};
 pub(crate) use conversions::branch;
 pub(crate) use datum::Datum;
+pub(crate) use json::{
+    Item as JsonItem, JsonTable, Otherwise as JsonOtherwise, ValueColumn as JsonValueColumn,
+    path as json_path,
+};
 pub(crate) use kind::Kind;
 pub(crate) use node::{Node, Typed};
 pub(crate) use plan::stored;

@@ -29,6 +29,8 @@ pub struct QueryContext {
     lookup_budget: Arc<LookupBudget>,
     orders_dates: AtomicBool,
     keeps_order: AtomicBool,
+    /// The default database's collation, if the statement was found to need it.
+    text_collation: Mutex<Option<String>>,
 }
 
 impl QueryContext {
@@ -59,6 +61,7 @@ impl QueryContext {
             lookup_budget,
             orders_dates: AtomicBool::new(false),
             keeps_order: AtomicBool::new(false),
+            text_collation: Mutex::default(),
         })
     }
 
@@ -125,6 +128,16 @@ impl QueryContext {
     /// Whether the query puts dates in order.
     pub(crate) fn orders_dates(&self) -> bool {
         self.orders_dates.load(Ordering::Relaxed)
+    }
+
+    /// Notes the default database's collation.
+    pub(crate) fn set_text_collation(&self, collation: String) {
+        *self.text_collation.lock() = Some(collation);
+    }
+
+    /// The default database's collation, if it was noted.
+    pub(crate) fn text_collation(&self) -> Option<String> {
+        self.text_collation.lock().clone()
     }
 
     /// Notes a warning unless it was noted before.

@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::ast::{ObjectName, Statement as SqlStatement};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::announce::Text;
-use super::command::TableName;
+use super::command::{TableName, keyword};
 use super::context::QueryContext;
 use super::information::{INFORMATION, InformationSchema};
 use super::names::{self, NamedTable, TableColumn};
@@ -40,6 +40,8 @@ pub(super) struct Prepared {
     generated: VirtualColumns,
     /// Columns that its text names.
     named: std::collections::BTreeSet<String>,
+    /// Whether it may have a JSON_TABLE, whose texts have the default database's collation in MariaDB.
+    has_json_table: bool,
 }
 
 /// Tables of a statement as they are found.
@@ -79,7 +81,8 @@ impl Session {
             variables: &variables,
         };
         let names::Named { statement, header } = names::resolve(statement, context)?;
-        Ok(Prepared { statement, header, generated: found.generated, named })
+        let has_json_table = tokens.iter().any(|token| keyword(token) == "JSON_TABLE");
+        Ok(Prepared { statement, header, generated: found.generated, named, has_json_table })
     }
 
     /// Finds a table.
@@ -199,6 +202,13 @@ impl Session {
         begun: Instant,
     ) -> Result<QueryResult> {
         *self.shared.warnings.write() = context.warning_list();
+        if prepared.has_json_table
+            && context.options().server == Server::MariaDb
+            && let Ok(home) = self.database_or_default(None)
+            && let Some(collation) = home.described().await?.collation
+        {
+            context.set_text_collation(collation.name);
+        }
         let state = self.state_for(&context);
         let header = prepared.header.clone();
         let (explained, plan) = self.planned(prepared, &state).await?;

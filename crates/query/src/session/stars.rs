@@ -73,7 +73,9 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn flow(&mut self, plan: &LogicalPlan) -> Result<Flow> {
         if let LogicalPlan::TableScan(scan) = plan {
+            // Behind a NUL are partitions.
             let table = scan.table_name.table().to_lowercase();
+            let table = table.split('\0').next().unwrap_or_default().to_string();
             let columns = self.columns.get(&table);
             let fields = scan.projected_schema.fields().iter().map(|field| field.name().to_lowercase());
             let is_virtual = |name: &String| columns.is_some_and(|columns| columns.contains(name));

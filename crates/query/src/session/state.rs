@@ -14,6 +14,7 @@ use crate::binding::BindingRule;
 use crate::catalog::{CATALOG, Databases};
 use crate::collation::{self, CollationRule};
 use crate::functions::{StoredOrderRule, TemporalRule, aggregates, expression_planners, functions};
+use crate::json_table::JsonTablePlanner;
 use crate::lookup::physical_optimizer_rules;
 use crate::recursion::RecursionRule;
 use crate::rules;
@@ -82,6 +83,7 @@ pub(super) fn session_state(
         .with_default_features()
         .with_analyzer_rules(analyzer.rules)
         .with_optimizer_rules(rules::optimizer_rules())
+        .with_relation_planners(vec![Arc::new(JsonTablePlanner)])
         .with_query_planner(Arc::new(SubqueryPlanner))
         .with_physical_optimizer_rules(physical_optimizer_rules(memory_bytes))
         .build();

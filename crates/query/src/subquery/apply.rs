@@ -21,6 +21,8 @@ pub(super) enum Kind {
     Scalar,
     /// Whether there is a row.
     Exists,
+    /// Its columns: the row is joined to all of its rows. With `keeps`, a row without any is kept, with NULLs.
+    Rows { keeps: bool },
 }
 
 /// See the [module](self).
@@ -68,16 +70,24 @@ impl Apply {
     /// The same with other keys and inputs.
     pub(super) fn with(&self, keys: Vec<Expr>, input: LogicalPlan, inner: LogicalPlan) -> Result<Apply> {
         let (kind, name) = (self.kind, &self.name);
-        let field = match kind {
-            Kind::Exists => Field::new(name, DataType::Boolean, false),
+        let of_inner = inner.schema().iter().skip(1);
+        let of_inner = of_inner.map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
+        let of_inner: Vec<_> = of_inner.collect();
+        let added: Vec<_> = match kind {
+            Kind::Exists => vec![(None, Arc::new(Field::new(name, DataType::Boolean, false)))],
             Kind::Scalar => {
                 let value = inner.schema().fields().get(1).ok_or_else(|| wrong("has no value"))?;
-                value.as_ref().clone().with_name(name).with_nullable(true)
+                vec![(None, Arc::new(value.as_ref().clone().with_name(name).with_nullable(true)))]
             }
+            Kind::Rows { keeps: false } => of_inner,
+            Kind::Rows { keeps: true } => of_inner
+                .into_iter()
+                .map(|(qualifier, field)| (qualifier, Arc::new(field.as_ref().clone().with_nullable(true))))
+                .collect(),
         };
         let mut fields: Vec<_> =
             input.schema().iter().map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field))).collect();
-        fields.push((None, Arc::new(field)));
+        fields.extend(added);
         let schema = DFSchema::new_with_metadata(fields, input.schema().metadata().clone())?;
         Ok(Apply { input, inner, keys, schema: Arc::new(schema), ..self.clone() })
     }

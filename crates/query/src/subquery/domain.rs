@@ -16,7 +16,8 @@ use datafusion::logical_expr::expr::Sort as SortKey;
 use datafusion::logical_expr::utils::split_conjunction_owned;
 use datafusion::logical_expr::{
     Aggregate, Distinct, Expr, ExprFunctionExt, Extension, FetchType, Filter, Join, JoinType, Limit,
-    LogicalPlan, LogicalPlanBuilder, Projection, SkipType, Union, Window, ident, lit, when,
+    LogicalPlan, LogicalPlanBuilder, Projection, SkipType, Union, UserDefinedLogicalNodeCore, Window, ident,
+    lit, when,
 };
 
 use super::apply::Apply;
@@ -25,6 +26,7 @@ use super::columns::{all, bound, fresh, has_outer, is_correlated};
 use super::exec::DomainTable;
 use super::rule::unsupported;
 use super::values::of_no_rows;
+use crate::json_table::JsonRows;
 
 /// The distinct values of the outer columns of a subquery.
 pub(super) struct Domain {
@@ -138,7 +140,10 @@ impl Domain {
             LogicalPlan::Join(join) => self.over_join(join),
             LogicalPlan::Union(union) => self.over_union(union),
             LogicalPlan::Window(window) => self.over_window(window),
-            LogicalPlan::Extension(extension) => self.over_apply(extension),
+            LogicalPlan::Extension(extension) => match extension.node.as_any().downcast_ref::<JsonRows>() {
+                Some(rows) => self.over_json_rows(rows),
+                None => self.over_apply(extension),
+            },
             _ => Err(unsupported("a correlated subquery of this form is not run")),
         }
     }
@@ -353,6 +358,28 @@ impl Domain {
         }
         let plan = LogicalPlan::Window(Window::try_new(expressions, Arc::new(over.plan))?);
         Over { plan, id: over.id, values: over.values }.project(outputs)
+    }
+
+    /// JSON_TABLE: a document for each of the values.
+    fn over_json_rows(&self, rows: &JsonRows) -> Result<Over> {
+        let columns: Vec<Expr> = rows.schema().columns().into_iter().map(Expr::Column).collect();
+        let over = self.over_leaf_or(&rows.input)?;
+        let document = self.bind(rows.document.clone(), &over.values)?;
+        let node = rows.over(over.plan, document)?;
+        let plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
+        Over { plan, id: over.id, values: over.values }.project(columns)
+    }
+
+    /// `plan` over all values, which is the values themselves for one row without columns.
+    fn over_leaf_or(&self, plan: &LogicalPlan) -> Result<Over> {
+        match plan {
+            LogicalPlan::EmptyRelation(relation)
+                if relation.produce_one_row && relation.schema.fields().is_empty() =>
+            {
+                self.leaf()
+            }
+            plan => self.over(plan),
+        }
     }
 
     /// A subquery of the subquery: its rows are over all values, its own values may be these.

@@ -4,7 +4,7 @@
 //! 1. The input is collected; its values, as bytes, get numbers in the order in which they are first seen.
 //! 2. The values with their numbers are put where the leaves read them.
 //! 3. The subquery runs; its rows are kept by number. A scalar subquery has at most one of each.
-//! 4. The rows go out with the result of their numbers.
+//! 4. The rows go out with the result of their numbers, or joined to all rows of their numbers.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -284,12 +284,31 @@ impl Run {
         let rows = self.numbered().await?;
         let results = self.results().await?;
         let (spec, memory) = (self.spec, self.memory);
-        let batches = rows.into_iter().map(move |(batch, numbers)| {
+        let results = Arc::new(results);
+        let batches = rows.into_iter().flat_map(move |(batch, numbers)| {
             let _held = &memory;
-            let column = results.column(&numbers)?;
-            let mut columns = batch.columns().to_vec();
-            columns.push(column);
-            Ok(RecordBatch::try_new(Arc::clone(&spec.schema), columns)?)
+            let (spec, results) = (Arc::clone(&spec), Arc::clone(&results));
+            let pieces = results.pieces(&numbers);
+            pieces.into_iter().map(move |piece| {
+                let columns = match piece {
+                    Piece::Whole => {
+                        let mut columns = batch.columns().to_vec();
+                        columns.push(results.column(&numbers)?);
+                        columns
+                    }
+                    Piece::Joined { outer, inner } => {
+                        let mut columns = Vec::with_capacity(spec.schema.fields().len());
+                        for column in batch.columns() {
+                            columns.push(take(column, &outer, None)?);
+                        }
+                        for column in results.all.columns().iter().skip(1) {
+                            columns.push(take(column, &inner, None)?);
+                        }
+                        columns
+                    }
+                };
+                Ok(RecordBatch::try_new(Arc::clone(&spec.schema), columns)?)
+            })
         });
         Ok(futures::stream::iter(batches))
     }
@@ -353,36 +372,70 @@ impl Run {
         let numbers = all.columns().first().ok_or_else(|| wrong("has no number"))?;
         let numbers = cast(numbers, &DataType::UInt64)?;
         let numbers: &UInt64Array = numbers.as_primitive::<UInt64Type>();
-        let mut rows = HashMap::with_capacity(numbers.len());
+        let mut rows: HashMap<u64, Vec<u64>> = HashMap::with_capacity(numbers.len());
         for (row, number) in numbers.iter().enumerate() {
             let number = number.ok_or_else(|| wrong("has a row of no values"))?;
-            if rows.insert(number, row as u64).is_some() && self.spec.kind == Kind::Scalar {
+            let of_number = rows.entry(number).or_default();
+            if !of_number.is_empty() && self.spec.kind == Kind::Scalar {
                 return Err(several_rows());
             }
+            of_number.push(row as u64);
         }
-        let value = all.columns().get(1).cloned();
         let field = self.spec.schema.fields().last().ok_or_else(|| wrong("has no column"))?;
-        Ok(Results { rows, value, kind: self.spec.kind, data_type: field.data_type().clone() })
+        let data_type = field.data_type().clone();
+        Ok(Results { rows, all, kind: self.spec.kind, data_type })
     }
 }
 
 /// What the subquery gave for each number.
 struct Results {
-    rows: HashMap<u64, u64>,
-    value: Option<ArrayRef>,
+    /// Positions of its rows.
+    rows: HashMap<u64, Vec<u64>>,
+    /// Its rows.
+    all: RecordBatch,
     kind: Kind,
     data_type: DataType,
 }
 
+/// Rows that go out together.
+enum Piece {
+    /// Those of a batch of the input, each with its result.
+    Whole,
+    /// Pairs: positions in a batch of the input and among the subquery's rows.
+    Joined { outer: UInt64Array, inner: UInt64Array },
+}
+
+/// Rows of a [`Piece`] of pairs.
+const PIECE_ROWS: usize = 8192;
+
 impl Results {
+    /// What goes out for rows of a batch with these numbers.
+    fn pieces(&self, numbers: &[u64]) -> Vec<Piece> {
+        let Kind::Rows { keeps } = self.kind else { return vec![Piece::Whole] };
+        let mut pairs: Vec<(u64, Option<u64>)> = Vec::new();
+        for (at, number) in numbers.iter().enumerate() {
+            match self.rows.get(number) {
+                Some(rows) => pairs.extend(rows.iter().map(|row| (at as u64, Some(*row)))),
+                None if keeps => pairs.push((at as u64, None)),
+                None => {}
+            }
+        }
+        let piece = |pairs: &[(u64, Option<u64>)]| Piece::Joined {
+            outer: pairs.iter().map(|(outer, _)| *outer).collect(),
+            inner: pairs.iter().map(|(_, inner)| *inner).collect(),
+        };
+        pairs.chunks(PIECE_ROWS).map(piece).collect()
+    }
+
     /// The results of rows with these numbers.
     fn column(&self, numbers: &[u64]) -> Result<ArrayRef> {
         if self.kind == Kind::Exists {
             let found = numbers.iter().map(|number| Some(self.rows.contains_key(number)));
             return Ok(Arc::new(found.collect::<BooleanArray>()));
         }
-        let value = self.value.as_ref().ok_or_else(|| wrong("has no value"))?;
-        let at: UInt64Array = numbers.iter().map(|number| self.rows.get(number).copied()).collect();
+        let value = self.all.columns().get(1).ok_or_else(|| wrong("has no value"))?;
+        let only = |number| self.rows.get(number).and_then(|rows| rows.first().copied());
+        let at: UInt64Array = numbers.iter().map(only).collect();
         let taken = take(value, &at, None)?;
         cast(&taken, &self.data_type).map_err(DataFusionError::from)
     }

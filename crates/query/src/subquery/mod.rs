@@ -10,6 +10,8 @@
 //! 4. Everything else becomes an [`Apply`](apply::Apply): the distinct values of the outer columns are collected, the
 //!    subquery is run once over all of them ([`domain`]), and each row takes the result of its values.
 //!
+//! A join with a LATERAL table is such an [`Apply`](apply::Apply), too, which joins rows ([`lateral`]).
+//!
 //! A subquery in place of a value that has several rows is an error, which the aggregate [`SINGLE_VALUE`] raises.
 
 mod aggregates;
@@ -19,6 +21,7 @@ mod columns;
 mod domain;
 mod exec;
 mod keyed;
+mod lateral;
 mod planner;
 mod pull;
 mod rule;

@@ -12,6 +12,7 @@ use datafusion::logical_expr::{LogicalPlan, UserDefinedLogicalNode};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
+use crate::json_table::{self, JsonRows};
 use crate::recursion;
 
 use super::apply::{Apply, Kind, wrong};
@@ -46,6 +47,12 @@ impl ExtensionPlanner for Operators {
         session: &dyn Session,
         context: &datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if let (Some(rows), [over], [input]) =
+            (node.as_any().downcast_ref::<JsonRows>(), logical_inputs, physical_inputs)
+        {
+            let document = planner.create_physical_expr(&rows.document, over.schema(), session, context)?;
+            return Ok(Some(json_table::planned(rows, document, Arc::clone(input))?));
+        }
         let Some(apply) = node.as_any().downcast_ref::<Apply>() else {
             return Ok(recursion::planned(node, physical_inputs));
         };
@@ -65,12 +72,20 @@ impl ExtensionPlanner for Operators {
             Ok(Transformed::yes(Arc::new(leaf.with_slot(&slot)?) as Arc<dyn ExecutionPlan>))
         })?;
         let mut fields = input.schema().fields().to_vec();
-        fields.push(match (apply.kind, inner.data.schema().fields().get(1)) {
-            (Kind::Scalar, Some(value)) => {
-                Arc::new(value.as_ref().clone().with_name(&apply.name).with_nullable(true))
+        let of_inner = inner.data.schema();
+        let mut of_inner = of_inner.fields().iter().skip(1);
+        match apply.kind {
+            Kind::Scalar => fields.extend(
+                of_inner
+                    .next()
+                    .map(|value| Arc::new(value.as_ref().clone().with_name(&apply.name).with_nullable(true))),
+            ),
+            Kind::Exists => fields.push(Arc::new(Field::new(&apply.name, DataType::Boolean, false))),
+            Kind::Rows { keeps: false } => fields.extend(of_inner.cloned()),
+            Kind::Rows { keeps: true } => {
+                fields.extend(of_inner.map(|field| Arc::new(field.as_ref().clone().with_nullable(true))));
             }
-            _ => Arc::new(Field::new(&apply.name, DataType::Boolean, false)),
-        });
+        }
         let schema = Arc::new(Schema::new(fields));
         let spec = Spec { keys, kind: apply.kind, schema, values: Arc::clone(&apply.values), slot };
         Ok(Some(Arc::new(ApplyExec::new(Arc::clone(input), inner.data, Arc::new(spec)))))

@@ -13,7 +13,7 @@ use datafusion::optimizer::AnalyzerRule;
 
 use super::attach::Attached;
 use super::columns::all;
-use super::semi;
+use super::{lateral, semi};
 use crate::{Error, ErrorKind};
 
 /// Takes subqueries out of expressions. See the [module](super).
@@ -54,6 +54,16 @@ pub(super) fn has_subquery(expression: &Expr) -> bool {
 }
 
 fn node(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let plan = match plan {
+        // A LATERAL table.
+        LogicalPlan::Subquery(subquery) => {
+            return Ok(Transformed::yes(Arc::unwrap_or_clone(subquery.subquery)));
+        }
+        LogicalPlan::Join(join) if lateral::is_lateral(&join) => {
+            return Ok(Transformed::yes(lateral::joined(join)?));
+        }
+        plan => plan,
+    };
     let mut has = false;
     plan.apply_expressions(|expression| {
         has |= has_subquery(expression);

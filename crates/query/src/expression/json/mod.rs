@@ -5,10 +5,13 @@ mod document;
 mod path;
 mod read;
 mod search;
+mod spans;
+mod table;
 mod value;
 mod write;
 
 pub(super) use compare::order;
+pub(crate) use table::{Item, JsonTable, Otherwise, ValueColumn, path};
 pub(super) use value::{cast, integer, number};
 
 use super::conversions::textual;

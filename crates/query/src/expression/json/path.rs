@@ -8,7 +8,7 @@ const MAX_STEPS: usize = 100;
 
 /// A step of a path.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Member(String),
     AnyMember,
     Element(Place),
@@ -20,7 +20,7 @@ pub(super) enum Step {
 
 /// A position in an array.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     FromStart(usize),
     FromEnd(usize),
 }
@@ -37,7 +37,7 @@ impl Place {
 
 /// A path.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Path {
+pub(crate) struct Path {
     pub steps: Vec<Step>,
 }
 

@@ -9,6 +9,7 @@ use super::query::{Output, Surroundings};
 use super::scope::{Relation, Scope, ScopeColumn, Scopes, same};
 use super::{Clause, Names, invalid, quoted, table_key, unsupported};
 use crate::Result;
+use crate::catalog::restricted;
 
 /// Which side of a join may be missing in its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,9 @@ impl Names<'_> {
             let right = self.factor(&mut join.relation, surroundings, lateral)?;
             self.check_names(&left, &right)?;
             let (kind, constraint) = operator(&join.join_operator)?;
+            if kind == Kind::Right && matches!(join.relation, TableFactor::Derived { lateral: true, .. }) {
+                return Err(unsupported("a LATERAL table on the right side of a RIGHT JOIN is not run"));
+            }
             let (scope, condition) = self.join(left, right, kind, constraint, surroundings)?;
             left = scope;
             join.join_operator = match (kind, condition) {
@@ -175,16 +179,13 @@ impl Names<'_> {
                 let Some(given) = alias.take() else {
                     return Err(invalid("Every derived table must have its own alias"));
                 };
-                if *lateral {
-                    if !self.is_mysql() {
-                        return Err(unsupported("LATERAL is MySQL's"));
-                    }
-                    return Err(unsupported("LATERAL derived tables are not run"));
-                }
                 // A derived table sees nothing of the query that it stands in; those around only at MySQL.
                 let mut around = surroundings.beside(columns_of(&given));
-                if !self.is_mysql() {
-                    around.scopes = Scopes::default();
+                match (*lateral, self.is_mysql()) {
+                    (true, true) => around.scopes = before,
+                    (true, false) => return Err(unsupported("LATERAL is MySQL's")),
+                    (false, true) => {}
+                    (false, false) => around.scopes = Scopes::default(),
                 }
                 let output = self.query(subquery, &around)?;
                 let (relation, emitted) = self.derived(&given.name.value, &output, None)?;
@@ -192,7 +193,7 @@ impl Names<'_> {
                 Ok(Scope::of(relation))
             }
             TableFactor::Table { .. } => self.table(factor, surroundings),
-            TableFactor::JsonTable { .. } => Err(unsupported("JSON_TABLE is not run")),
+            TableFactor::JsonTable { .. } => self.json_table(factor, surroundings, before),
             _ => Err(unsupported("this kind of table in FROM is not run")),
         }
     }
@@ -261,8 +262,12 @@ impl Names<'_> {
                 return Err(invalid(format!("Key '{}' doesn't exist in table '{written}'", unknown.value)));
             }
         }
+        let mut found_as = table.name.clone();
         if !partitions.is_empty() {
-            return Err(partition_error(&table.partitions, partitions));
+            check_partitions(&table.partitions, partitions, &written)?;
+            let named: Vec<&str> = partitions.iter().map(|partition| partition.value.as_str()).collect();
+            found_as = restricted(&table.name, &named);
+            partitions.clear();
         }
         let database = given.is_none().then(|| table.database.clone());
         let shown = given.unwrap_or(written);
@@ -291,7 +296,7 @@ impl Names<'_> {
             keys: table.keys.clone(),
         };
         *name = ObjectName(
-            [table.schema.unwrap_or(&table.database), &table.name]
+            [table.schema.unwrap_or(&table.database), &found_as]
                 .map(|part| ObjectNamePart::Identifier(quoted(part)))
                 .into(),
         );
@@ -317,16 +322,18 @@ impl Scope {
     }
 }
 
-fn partition_error(known: &[String], named: &[Ident]) -> crate::Error {
+/// Checks that a table has the partitions, or subpartitions, that are named.
+fn check_partitions(known: &[String], named: &[Ident], table: &str) -> Result<()> {
     if known.is_empty() {
-        return invalid("PARTITION () clause on non partitioned table");
+        return Err(invalid("PARTITION () clause on non partitioned table"));
     }
     let is_known = |name: &Ident| {
-        known.iter().any(|partition| partition.split('/').any(|part| part.eq_ignore_ascii_case(&name.value)))
+        let name = name.value.to_lowercase();
+        known.iter().any(|partition| partition.split('/').any(|part| part.to_lowercase() == name))
     };
     match named.iter().find(|name| !is_known(name)) {
-        Some(name) => invalid(format!("Unknown partition '{}'", name.value)),
-        None => unsupported("PARTITION (...) is not run: a table is read with all of its partitions"),
+        Some(name) => Err(invalid(format!("Unknown partition '{}' in table '{table}'", name.value))),
+        None => Ok(()),
     }
 }
 

@@ -10,6 +10,7 @@
 //! 4. `IN`, `ANY` and `ALL` over a subquery become a scalar subquery, which compares with each row ([`quantified`]).
 //! 5. Each result has a name of its own; what is shown above the result is kept apart ([`Named::header`]).
 
+mod documents;
 mod expression;
 mod from;
 mod grouping;
