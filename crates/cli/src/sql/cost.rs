@@ -7,7 +7,7 @@ use tanada_query::QueryReport;
 pub fn line(report: &QueryReport) -> String {
     let seconds = report.elapsed.as_secs_f64();
     let mut line = counted(report.rows, "row");
-    let warnings = report.warnings.len() as u64;
+    let warnings = report.warnings.len() as u64 + report.noted;
     if warnings > 0 {
         line += &format!(", {}", counted(warnings, "warning"));
     }

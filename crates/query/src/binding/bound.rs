@@ -9,14 +9,14 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use tanada_innodb::{RowSink, Value};
+use tanada_innodb::{RowSink, Server, Value};
 
 use super::call::{is_condition, truth_field};
 use super::field::{JSON_COLLATION, arrow_type, field_of};
 use super::rule::Inputs;
 use super::unsupported;
 use crate::Error;
-use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, stored, value_of};
+use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, noting, stored, value_of};
 use crate::lookup::key::KeyColumn;
 use crate::relation::ArrowSink;
 use crate::session::context::QueryContext;
@@ -263,7 +263,10 @@ impl ScalarUDFImpl for BoundCall {
         let columns = arguments.args.iter().take(self.inputs);
         let columns =
             columns.map(|argument| Column::new(&argument.to_array(rows)?)).collect::<Result<Vec<_>>>()?;
-        let array = self.array(&columns, rows)?;
+        let mysql = self.query.options().server == Server::MySql;
+        let (array, notes) = noting(mysql, || self.array(&columns, rows));
+        self.query.note(notes, constant.then_some(self.text.as_str()));
+        let array = array?;
         debug_assert!(
             self.is_condition || *array.data_type() == arrow_type(&self.typed.kind),
             "the type of a result is that of its field"

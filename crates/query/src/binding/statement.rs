@@ -6,7 +6,7 @@ use std::sync::Arc;
 use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::common::{Result, config_err};
 
-use crate::expression::{Collating, Rules};
+use crate::expression::{Collating, Notes, Rules};
 use crate::session::context::QueryContext;
 
 /// The rules and the context of one statement.
@@ -25,6 +25,11 @@ impl StatementRules {
     /// The rules.
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules
+    }
+
+    /// Hands the warnings of a computation to the statement.
+    pub(crate) fn note(&self, notes: Notes, constant: Option<&str>) {
+        self.query.note(notes, constant);
     }
 
     /// The collation of texts that name none: of MySQL the connection's, of MariaDB the default database's.

@@ -146,9 +146,15 @@ fn in_digits(value: &Datum, number: Number) -> Result<Option<Decimal>, Refusal> 
     })
 }
 
+/// What a division by zero gives.
+fn by_zero() -> Datum {
+    super::notes::division_by_zero();
+    Datum::Null
+}
+
 fn whole_quotient(a: Decimal, b: Decimal, unsigned: bool) -> Result<Datum, Refusal> {
     match a.whole_quotient(b)? {
-        None => Ok(Datum::Null),
+        None => Ok(by_zero()),
         Some(quotient) => whole(quotient.to_i128().ok_or_else(Refusal::digits)?, unsigned),
     }
 }
@@ -158,7 +164,7 @@ fn wholes(operator: &str, a: i128, b: i128, unsigned: bool) -> Result<Datum, Ref
         "+" => a.checked_add(b),
         "-" => a.checked_sub(b),
         "*" => a.checked_mul(b),
-        _ if b == 0 => return Ok(Datum::Null),
+        _ if b == 0 => return Ok(by_zero()),
         _ => a.checked_rem(b),
     };
     whole(result.ok_or_else(Refusal::digits)?, unsigned)
@@ -169,7 +175,7 @@ fn doubles(operator: &str, a: f64, b: f64) -> Result<Datum, Refusal> {
         "+" => double(a + b),
         "-" => double(a - b),
         "*" => double(a * b),
-        _ if b == 0.0 => Ok(Datum::Null),
+        _ if b == 0.0 => Ok(by_zero()),
         "/" => double(a / b),
         "%" => double(a % b),
         _ => Err(Refusal::new("DIV of doubles")),
@@ -188,13 +194,13 @@ fn exact(
         "-" => a.plus(b.negated())?,
         "*" => a.times(b)?,
         "/" => match a.quotient(b, increment)? {
-            None => return Ok(Datum::Null),
+            None => return Ok(by_zero()),
             // MySQL rounds each quotient to its digits, MariaDB goes on with all of them.
             Some(quotient) if mysql => quotient.rounded(kind.scale().unwrap_or(0))?,
             Some(quotient) => quotient,
         },
         _ => match a.remainder(b)? {
-            None => return Ok(Datum::Null),
+            None => return Ok(by_zero()),
             Some(rest) if rest.is_zero() && a.unscaled.is_negative() && !mysql => {
                 return Err(Refusal::new("a negative zero"));
             }

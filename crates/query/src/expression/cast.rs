@@ -8,7 +8,7 @@ use super::datum::{Datum, Decimal, Number, integer_prefix, signed};
 use super::decimal::{MAX_DIGITS, MAX_SCALE, MAX_SCALE_MARIADB};
 use super::node::Typed;
 use super::syntax::CastType;
-use super::{Kind, Refusal, Rules, calendar, json};
+use super::{Kind, Refusal, Rules, calendar, json, notes};
 
 /// CAST and CONVERT.
 pub(super) fn cast(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<Typed, Refusal> {
@@ -73,16 +73,19 @@ fn to_decimal(operand: Typed, numbers: &[u32], mysql: bool) -> Result<Typed, Ref
     }
     let (precision, scale) = (precision as u8, scale as u8);
     let from = operand.kind.clone();
-    Ok(Typed::call(Kind::Decimal { scale }, vec![operand], move |values| match exact(&values[0], &from)? {
-        None => Ok(Datum::Null),
-        Some(number) => match number.rounded(scale) {
+    Ok(Typed::call(Kind::Decimal { scale }, vec![operand], move |values| {
+        if let (Datum::Text(text), Kind::Text(_)) = (&values[0], &from) {
+            notes::decimal(text);
+        }
+        let Some(number) = exact(&values[0], &from)? else { return Ok(Datum::Null) };
+        match number.rounded(scale) {
             Ok(number) => Ok(Datum::Decimal(number.clamped(precision)?)),
             // A number that has too many digits with those that are asked for is out of range.
             Err(_) => {
                 let unscaled = if number.signum() < 0 { i256::MIN } else { i256::MAX };
                 Ok(Datum::Decimal(Decimal { unscaled, scale }.clamped(precision)?))
             }
-        },
+        }
     }))
 }
 
@@ -97,7 +100,10 @@ fn to_integer(operand: Typed, unsigned: bool, mysql: bool) -> Typed {
         Ok(match (value, &from) {
             (Datum::Null, _) => Datum::Null,
             (Datum::Text(text), Kind::Json) if mysql => wrapped(json::integer(text)?),
-            (Datum::Text(text), Kind::Text(_) | Kind::Json) => wrapped(integer_prefix(text)),
+            (Datum::Text(text), Kind::Text(_) | Kind::Json) => {
+                notes::integer(text);
+                wrapped(integer_prefix(text))
+            }
             (Datum::Bytes(_), Kind::Bytes) => value.whole(&from)?.map_or(Datum::Null, wrapped),
             // MySQL rounds a fraction of a second, MariaDB cuts it.
             (Datum::DateTime(micros), _) => {
@@ -167,7 +173,11 @@ fn to_text(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<Typed, Re
         if target.charset.is_some() {
             target.bytes(&text)?;
         }
-        Ok(Datum::Text(text.chars().take(length).collect()))
+        let cut: String = text.chars().take(length).collect();
+        if cut.len() < text.len() {
+            notes::cut(&text, length);
+        }
+        Ok(Datum::Text(cut))
     };
     Ok(Typed::call(kind, vec![operand], compute))
 }

@@ -79,7 +79,10 @@ impl Datum {
                     None => return Err(Refusal::new("the number of a text that is no element")),
                 },
                 Kind::Json => Number::Double(super::json::number(text)?),
-                _ => Number::Double(double_prefix(text)),
+                _ => {
+                    super::notes::number(text);
+                    Number::Double(double_prefix(text))
+                }
             },
             Datum::Bytes(bytes) if *kind == Kind::Hex => Number::Whole(hex_number(bytes)?.into()),
             Datum::Bytes(bytes) => Number::Double(double_prefix(&byte_letters(bytes))),

@@ -26,6 +26,7 @@ mod described;
 mod json;
 mod kind;
 mod node;
+mod notes;
 mod numeric;
 mod padded;
 mod plan;
@@ -52,6 +53,7 @@ pub(crate) use json::{
 };
 pub(crate) use kind::Kind;
 pub(crate) use node::{Node, Typed};
+pub(crate) use notes::{Note, Notes, division_by_zero, noting};
 pub(crate) use plan::stored;
 
 pub use rules::Rules;

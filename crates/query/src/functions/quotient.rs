@@ -9,6 +9,7 @@ use datafusion::common::{Result, exec_datafusion_err, plan_err};
 use datafusion::logical_expr::ScalarUDF;
 
 use super::simple::Simple;
+use crate::expression::division_by_zero;
 
 /// MySQL's `div_precision_increment`.
 const MORE_DIGITS: i8 = 4;
@@ -42,7 +43,12 @@ fn quotients(dividend: &ArrayRef, divisor: &ArrayRef) -> Result<ArrayRef> {
         (dividend.as_primitive::<Decimal128Type>(), divisor.as_primitive::<Decimal128Type>());
     let quotient = |row: usize| match dividend.is_null(row) || divisor.is_null(row) || divisor.value(row) == 0
     {
-        true => Ok(None),
+        true => {
+            if dividend.is_valid(row) && divisor.is_valid(row) {
+                division_by_zero();
+            }
+            Ok(None)
+        }
         false => {
             let (dividend, divisor) = (dividend.value(row), divisor.value(row));
             let quotient = rounded(dividend, divisor, shift);

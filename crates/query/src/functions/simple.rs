@@ -2,6 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 
+use crate::binding::StatementRules;
+use crate::expression::noting;
+
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{Result, ScalarValue};
@@ -60,7 +63,14 @@ impl ScalarUDFImpl for Simple {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_scalar = arguments.args.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
         let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
-        let result = (self.compute)(&arrays, &arguments.arg_fields)?;
+        let (result, notes) = noting(true, || (self.compute)(&arrays, &arguments.arg_fields));
+        if notes.count > 0
+            && let Some(statement) = arguments.config_options.extensions.get::<StatementRules>()
+        {
+            let constant = is_scalar.then(|| format!("{} {:?}", self.name, arguments.args));
+            statement.note(notes, constant.as_deref());
+        }
+        let result = result?;
         Ok(match is_scalar {
             true => ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?),
             false => ColumnarValue::Array(result),

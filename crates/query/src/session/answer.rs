@@ -5,15 +5,19 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, StringArray, UInt64Array};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
-use tanada_innodb::schema::TableDescription;
+use tanada_innodb::schema::{Server, TableDescription};
 use tanada_innodb::{TableDefinition, ViewDescription};
 
 use super::described::{self, yes};
+use crate::expression::Note;
 use crate::relation::types::MYSQL_TYPE;
 use crate::{Error, ErrorKind, Result};
 
 /// The servers' number of an error without one of its own.
 const UNKNOWN_ERROR: u64 = 1105;
+/// `max_error_count`, how many warnings a server keeps.
+const MAX_ERROR_COUNT_MYSQL: usize = 1024;
+const MAX_ERROR_COUNT_MARIADB: usize = 64;
 
 /// One column of names.
 pub(super) fn names(header: &str, names: &[String]) -> Result<RecordBatch> {
@@ -29,12 +33,16 @@ pub(super) fn tables(header: &str, names: &[String], views: &[String]) -> Result
     ])
 }
 
-/// `SHOW WARNINGS`; they have no numbers of their own.
-pub(super) fn warnings(messages: &[String]) -> Result<RecordBatch> {
+/// `SHOW WARNINGS`: Tanada's own, which have no numbers, and those of the server, of which it keeps the first.
+pub(super) fn warnings(messages: &[String], noted: &[Note], server: Server) -> Result<RecordBatch> {
+    let most = if server == Server::MySql { MAX_ERROR_COUNT_MYSQL } else { MAX_ERROR_COUNT_MARIADB };
+    let own = messages.iter().map(|message| ("Warning", UNKNOWN_ERROR, message.clone()));
+    let of_server = noted.iter().map(|note| (note.level, u64::from(note.code), note.text.clone()));
+    let rows: Vec<(&str, u64, String)> = own.chain(of_server).take(most).collect();
     table(vec![
-        ("Level", text(messages.iter().map(|_| Some("Warning".to_string())))),
-        ("Code", numbers(messages.iter().map(|_| Some(UNKNOWN_ERROR)))),
-        ("Message", text(messages.iter().map(|message| Some(message.clone())))),
+        ("Level", text(rows.iter().map(|(level, ..)| Some((*level).to_string())))),
+        ("Code", numbers(rows.iter().map(|(_, code, _)| Some(*code)))),
+        ("Message", text(rows.iter().map(|(.., message)| Some(message.clone())))),
     ])
 }
 
@@ -48,8 +56,8 @@ pub(super) fn copied(rows: u64, bytes: u64, file: &str) -> Result<RecordBatch> {
 }
 
 /// `SHOW COUNT(*) WARNINGS`
-pub(super) fn counted(count: usize) -> Result<RecordBatch> {
-    table(vec![("@@session.warning_count", numbers([Some(count as u64)].into_iter()))])
+pub(super) fn counted(count: u64) -> Result<RecordBatch> {
+    table(vec![("@@session.warning_count", numbers([Some(count)].into_iter()))])
 }
 
 /// `SHOW COLUMNS` of the columns whose names are `shown`; with `full`, `SHOW FULL COLUMNS`.

@@ -1,5 +1,6 @@
 //! What the operators of one query share.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +11,7 @@ use tanada_innodb::{Loss, Losses};
 use tanada_io::{Executors, Gate, GateLimits, IoContext};
 
 use crate::cost::Calibration;
+use crate::expression::{Note, Notes};
 use crate::lookup::LookupBudget;
 use crate::placement::Watched;
 use crate::session::stars::Shown;
@@ -29,8 +31,44 @@ pub struct QueryContext {
     lookup_budget: Arc<LookupBudget>,
     orders_dates: AtomicBool,
     keeps_order: AtomicBool,
+    /// What the servers warn of while they compute.
+    noted: Arc<Mutex<Noted>>,
+    /// Whether the statement is run: what is computed to plan it is no part of its answer.
+    is_run: AtomicBool,
     /// The default database's collation, if the statement was found to need it.
     text_collation: Mutex<Option<String>>,
+}
+
+/// Warnings of conversions.
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    /// The first ones.
+    pub kept: Vec<Note>,
+    /// How many there are.
+    pub count: u64,
+    leaves_out_divisions: bool,
+    /// The constant expressions that were computed.
+    constants: HashSet<String>,
+}
+
+/// The most warnings that are kept.
+const MAX_NOTES: usize = 1024;
+
+impl Noted {
+    fn add(&mut self, notes: Notes) {
+        let kept = notes.kept.len() as u64;
+        for note in notes.kept {
+            let is_known = note.is_of_constant && self.kept.contains(&note);
+            if is_known || self.leaves_out_divisions && Notes::is_division(&note) {
+                continue;
+            }
+            self.count += 1;
+            if self.kept.len() < MAX_NOTES {
+                self.kept.push(note);
+            }
+        }
+        self.count += notes.count - kept;
+    }
 }
 
 impl QueryContext {
@@ -61,6 +99,8 @@ impl QueryContext {
             lookup_budget,
             orders_dates: AtomicBool::new(false),
             keeps_order: AtomicBool::new(false),
+            noted: Arc::default(),
+            is_run: AtomicBool::new(false),
             text_collation: Mutex::default(),
         })
     }
@@ -128,6 +168,32 @@ impl QueryContext {
     /// Whether the query puts dates in order.
     pub(crate) fn orders_dates(&self) -> bool {
         self.orders_dates.load(Ordering::Relaxed)
+    }
+
+    /// Adds the warnings of a computation; those of a constant expression, which `constant` tells from others, once.
+    pub(crate) fn note(&self, notes: Notes, constant: Option<&str>) {
+        if notes.count == 0 || (constant.is_none() && !self.is_run.load(Ordering::Relaxed)) {
+            return;
+        }
+        let mut noted = self.noted.lock();
+        if constant.is_none_or(|text| noted.constants.insert(text.to_string())) {
+            noted.add(notes);
+        }
+    }
+
+    /// Says that from now on the statement is run.
+    pub(crate) fn run(&self) {
+        self.is_run.store(true, Ordering::Relaxed);
+    }
+
+    /// Leaves out warnings of divisions by zero, which a mode of the session makes.
+    pub(crate) fn leave_out_divisions(&self) {
+        self.noted.lock().leaves_out_divisions = true;
+    }
+
+    /// What was warned of, which may outlive the query.
+    pub(super) fn noted(&self) -> Arc<Mutex<Noted>> {
+        Arc::clone(&self.noted)
     }
 
     /// Notes the default database's collation.

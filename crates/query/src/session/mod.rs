@@ -131,6 +131,8 @@ struct Shared {
     queries: AtomicU32,
     /// Warnings of the query before.
     warnings: RwLock<Arc<Mutex<Vec<String>>>>,
+    /// What the servers warn of in the query before.
+    noted: RwLock<Arc<Mutex<context::Noted>>>,
     /// Variables that were set.
     variables: RwLock<variables::Set>,
     /// Whether `tanada.server` was set, by a statement or a mount.
@@ -174,6 +176,7 @@ impl Session {
             recording: RwLock::default(),
             queries: AtomicU32::new(0),
             warnings: RwLock::default(),
+            noted: RwLock::default(),
             variables: RwLock::default(),
             is_server_set: AtomicBool::new(false),
             spill,

@@ -202,6 +202,10 @@ impl Session {
         begun: Instant,
     ) -> Result<QueryResult> {
         *self.shared.warnings.write() = context.warning_list();
+        *self.shared.noted.write() = context.noted();
+        if !self.is_mode("ERROR_FOR_DIVISION_BY_ZERO") {
+            context.leave_out_divisions();
+        }
         if prepared.has_json_table
             && context.options().server == Server::MariaDb
             && let Ok(home) = self.database_or_default(None)
@@ -217,6 +221,7 @@ impl Session {
             None => None,
         };
         let ending = self.announce(text, &plan, &context).await;
+        context.run();
         let mut stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
         if let Some(placement) = placement {
             stream = explain::with_row(stream, "placement", &placement);

@@ -41,6 +41,8 @@ pub struct QueryReport {
     pub lost: Vec<Loss>,
     /// What else whoever asked should know.
     pub warnings: Vec<String>,
+    /// Warnings of conversions that the server gives, too; SHOW WARNINGS has their texts.
+    pub noted: u64,
 }
 
 /// A running statement: its schema and batches, and what it cost so far.
@@ -208,6 +210,7 @@ impl QueryResult {
             depth_max: io.depth_max,
             lost: self.context.lost(),
             warnings: self.context.warnings(),
+            noted: self.context.noted().lock().count,
         }
     }
 

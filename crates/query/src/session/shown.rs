@@ -23,7 +23,12 @@ impl Session {
             }
             Command::ShowWarnings { counted } => {
                 let warnings = self.shared.warnings.read().lock().clone();
-                if counted { answer::counted(warnings.len()) } else { answer::warnings(&warnings) }
+                let noted = Arc::clone(&self.shared.noted.read());
+                let noted = noted.lock();
+                if counted {
+                    return answer::counted(warnings.len() as u64 + noted.count);
+                }
+                answer::warnings(&warnings, &noted.kept, context.options().server)
             }
             Command::ShowTables { database, full, pattern } => {
                 self.shown_tables(database.as_deref(), full, pattern.as_deref()).await

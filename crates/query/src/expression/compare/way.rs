@@ -6,7 +6,7 @@ use super::super::collating::Collating;
 use super::super::conversions::bytes_of;
 use super::super::datum::{Datum, Decimal, Number};
 use super::super::node::{Node, Typed};
-use super::super::{Kind, Refusal, Rules, dates, json};
+use super::super::{Kind, Refusal, Rules, dates, json, notes};
 
 /// How two types are compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,7 +118,10 @@ fn documents(left: &Typed, right: &Typed, rules: &Rules) -> Result<Way, Refusal>
 /// A number as it takes part in an exact comparison: rounded to the digits of its type.
 fn exact(value: &Datum, kind: &Kind, rounds: bool) -> Result<Option<Decimal>, Refusal> {
     match (value, kind) {
-        (Datum::Text(text), Kind::Text(_)) => Decimal::prefix(text).ok_or_else(Refusal::digits).map(Some),
+        (Datum::Text(text), Kind::Text(_)) => {
+            notes::constant(text);
+            Decimal::prefix(text).ok_or_else(Refusal::digits).map(Some)
+        }
         (Datum::Decimal(number), Kind::Decimal { scale }) if rounds && number.scale > *scale => {
             number.rounded(*scale).map(Some)
         }
@@ -171,10 +174,10 @@ pub(super) fn order(
 }
 
 fn by_doubles(left: (&Datum, &Kind), right: (&Datum, &Kind)) -> Result<Option<Ordering>, Refusal> {
-    match (left.0.number(left.1)?, right.0.number(right.1)?) {
+    notes::comparing(|| match (left.0.number(left.1)?, right.0.number(right.1)?) {
         (Some(a), Some(b)) => Ok(a.to_f64().partial_cmp(&b.to_f64())),
         _ => Ok(None),
-    }
+    })
 }
 
 /// A year, or a constant that is compared with one: of two digits it is of 1970 to 2069.

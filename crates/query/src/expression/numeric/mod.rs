@@ -6,7 +6,7 @@ mod rounding;
 use super::arithmetic::{double, exact_scale, whole};
 use super::datum::{Datum, Number};
 use super::node::{Node, Typed};
-use super::{Kind, Refusal, Rules, arithmetic, compare};
+use super::{Kind, Refusal, Rules, arithmetic, compare, notes};
 
 const SIGNED: Kind = Kind::Int { unsigned: false };
 /// Digits after the point that PI() shows.
@@ -90,7 +90,14 @@ fn transcendental(name: &str, operands: &[Typed], mysql: bool) -> Option<Typed> 
     };
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
     let kind = Kind::Double { decimals: None };
-    let result = |number: Option<f64>| number.map_or(Ok(Datum::Null), double);
+    let is_logarithm = name.starts_with("l");
+    let result = move |number: Option<f64>| match number {
+        None if is_logarithm => {
+            notes::logarithm();
+            Ok(Datum::Null)
+        }
+        number => number.map_or(Ok(Datum::Null), double),
+    };
     match (kinds.len(), of_one, of_two) {
         (1, Some(of_one), _) => {
             Some(Typed::call(kind, operands.to_vec(), move |values| match values[0].number(&kinds[0])? {
