@@ -6,7 +6,7 @@ use super::{Kind, Refusal};
 use crate::expression::collating::{COERCIBLE, Collating};
 
 /// A function of this kind; `None` if there is none of that name.
-pub(super) fn function(name: &str, operands: &[Typed]) -> Result<Option<Typed>, Refusal> {
+pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
     let text = |text: &str| Typed {
         node: Node::Literal(Datum::Text(text.to_string())),
         kind: Kind::Text(Collating::named("utf8mb3_general_ci", COERCIBLE)),
@@ -37,6 +37,9 @@ pub(super) fn function(name: &str, operands: &[Typed]) -> Result<Option<Typed>, 
         },
         ("sleep", [of]) if matches!(of.literal(), Some(Datum::Int(0))) => number(0),
         ("benchmark", [count, _]) if matches!(count.literal(), Some(Datum::Int(0..))) => number(0),
+        // No role is set.
+        ("current_role", []) if mysql => text("NONE"),
+        ("current_role", []) => Typed { node: Node::Literal(Datum::Null), kind: text("").kind },
         ("last_insert_id", []) => {
             Typed { node: Node::Literal(Datum::UInt(0)), kind: Kind::Int { unsigned: true } }
         }

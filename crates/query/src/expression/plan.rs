@@ -345,7 +345,7 @@ fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Typed, Refu
     };
     let found = match found {
         Some(found) => Some(found),
-        None => described::function(name, operands)?,
+        None => described::function(name, operands, rules.mysql)?,
     };
     found.ok_or_else(|| Refusal::new(format!("{name} of {} values", operands.len())))
 }

@@ -197,6 +197,7 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
             operands.extend(escape_char.map(Expr::Value));
             not(negated, call("like", operands))
         }
+        Expr::MemberOf(of) => call("member of", values(vec![*of.value, *of.array])?),
         Expr::RLike { negated, expr, pattern, .. } => {
             not(negated, call("regexp", values(vec![*expr, *pattern])?))
         }
@@ -204,10 +205,7 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         Expr::Case { operand, conditions, else_result, .. } => {
             case(operand.as_deref(), conditions, else_result.as_deref())?
         }
-        Expr::Collate { expr, collation } => {
-            let name = collation.to_string().replace(['`', '\'', '"'], "").to_lowercase();
-            call(&format!("collate:{name}"), vec![value(*expr)?])
-        }
+        Expr::Collate { expr, collation } => collated(*expr, &collation.to_string())?,
         Expr::Cast { expr, data_type, .. } => functions::cast(*expr, &data_type, None)?,
         Expr::Convert { expr, data_type: Some(data_type), charset, .. } => {
             functions::cast(*expr, &data_type, charset.as_ref())?
@@ -242,6 +240,12 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         Expr::GroupingSets(sets) => Expr::GroupingSets(sets.into_iter().map(values).collect::<Result<_>>()?),
         other => return Err(unsupported(format!("the expression `{other}`"))),
     })
+}
+
+/// `of COLLATE collation`.
+fn collated(of: Expr, collation: &str) -> Result<Expr> {
+    let name = collation.replace(['`', '\'', '"'], "").to_lowercase();
+    Ok(call(&format!("collate:{name}"), vec![value(of)?]))
 }
 
 fn is_row(expression: &Expr) -> bool {

@@ -55,7 +55,7 @@ fn rank(document: &Json) -> u8 {
     }
 }
 
-fn documents(left: &Json, right: &Json) -> Result<Ordering, Refusal> {
+pub(super) fn documents(left: &Json, right: &Json) -> Result<Ordering, Refusal> {
     Ok(match (left, right) {
         (Json::Number(a), Json::Number(b)) => match (Decimal::prefix(a), Decimal::prefix(b)) {
             (Some(a), Some(b)) => a.compare(b)?,

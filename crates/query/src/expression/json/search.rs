@@ -1,14 +1,18 @@
 //! What documents contain.
 
+use std::cmp::Ordering;
+
 use super::super::datum::Datum;
 use super::super::node::Typed;
 use super::super::{Kind, Refusal};
 use super::document::Json;
+use super::value::Values;
 use super::{Found, SIGNED, at_path, document, document_kind, of_document, path_of};
 
 pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
     let operands = operands.to_vec();
     Ok(Some(match (name, operands.len()) {
+        ("member of", 2) if mysql => member_of(operands)?,
         ("json_contains", 2 | 3) => {
             document_kind(&operands[1], mysql)?;
             Typed::truth(of_document(operands, SIGNED, mysql, move |target, values, kinds| {
@@ -67,6 +71,34 @@ fn is_all(how: &str) -> Result<bool, Refusal> {
         "one" => Ok(false),
         _ => Err(Refusal::new("neither 'one' nor 'all', which is an error of the server")),
     }
+}
+
+/// `value MEMBER OF (array)`
+fn member_of(operands: Vec<Typed>) -> Result<Typed, Refusal> {
+    document_kind(&operands[1], true)?;
+    let of = Values::of(&operands[..1], true)?;
+    let kind = operands[1].kind.clone();
+    Ok(Typed::truth(Typed::call(SIGNED, operands, move |values| {
+        if values[0].is_null() {
+            return Ok(Datum::Null);
+        }
+        let Found::Document(array) = document(&values[1], &kind, true)? else { return Ok(Datum::Null) };
+        let value = of.document(0, &values[0])?;
+        let is_equal = |element: &Json| match (element, &value) {
+            (Json::Object(_), Json::Object(_)) => Ok(element.equals(&value)),
+            _ => super::compare::documents(element, &value).map(Ordering::is_eq),
+        };
+        Ok(Datum::truth(match &array {
+            Json::Array(elements) => {
+                let mut found = false;
+                for element in elements {
+                    found |= is_equal(element)?;
+                }
+                found
+            }
+            other => is_equal(other)?,
+        }))
+    })))
 }
 
 /// Whether a document contains another: an array each of its elements, an object each of its members.

@@ -1,5 +1,6 @@
 //! Functions of numbers.
 
+mod durations;
 mod format;
 mod rounding;
 
@@ -57,6 +58,7 @@ pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<
             })
         }
         ("format", [_, _] | [_, _, _]) => format::format(operands, mysql)?,
+        ("format_pico_time", [of]) if mysql => durations::of(of.clone())?,
         ("interval", [_, _, ..]) => compare::interval(operands, rules)?,
         _ => return Ok(None),
     }))

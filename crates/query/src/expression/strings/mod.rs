@@ -3,6 +3,7 @@
 //! Where an operand is bytes, a text's bytes take part, and the result is bytes: inside, each byte is a letter then.
 
 mod addresses;
+mod ciphers;
 mod digests;
 mod edit;
 mod encode;
@@ -44,6 +45,7 @@ pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<
         radix::function,
         letters::function,
         digests::function,
+        ciphers::function,
         addresses::function,
         regexp::function,
     ] {
