@@ -18,6 +18,10 @@ use super::types::{MYSQL_TYPE, SHORT_YEAR};
 use super::vector::{self, VectorBuilder};
 use super::zero_date;
 
+/// Bytes in which texts and bytes are collected. A builder's blocks would grow to 2 MiB from batch to batch, and the
+/// last one of each batch counts as a whole, however little is in it.
+const BLOCK_BYTES: u32 = 32 << 10;
+
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
@@ -176,11 +180,13 @@ impl ColumnBuilder {
             DataType::Duration(TimeUnit::Second) => ColumnBuilder::DurationSeconds(primitive(data_type)),
             DataType::Duration(TimeUnit::Millisecond) => ColumnBuilder::DurationMillis(primitive(data_type)),
             DataType::Duration(_) => ColumnBuilder::DurationMicros(primitive(data_type)),
-            DataType::BinaryView => ColumnBuilder::Binary(BinaryViewBuilder::new()),
+            DataType::BinaryView => {
+                ColumnBuilder::Binary(BinaryViewBuilder::new().with_fixed_block_size(BLOCK_BYTES))
+            }
             DataType::FixedSizeList(_, dimensions) if vector::is_vector(data_type) => {
                 ColumnBuilder::Vector(vector::builder(*dimensions))
             }
-            _ => ColumnBuilder::Text(StringViewBuilder::new()),
+            _ => ColumnBuilder::Text(StringViewBuilder::new().with_fixed_block_size(BLOCK_BYTES)),
         }
     }
 
@@ -385,6 +391,23 @@ mod tests {
         assert_eq!(batch.column(2).as_primitive::<Decimal128Type>().value(0), -1);
         assert_eq!(batch.column(3).as_string_view().value(0), "キー");
         assert_eq!(sink.rows(), 0);
+    }
+
+    /// What operators count before they spill.
+    #[test]
+    fn memory_of_a_batch_is_about_that_of_its_texts() {
+        let mut sink = sink(vec![DataType::Utf8View, DataType::BinaryView]);
+        let text = "a text that is too long for a view";
+        for batch in 0..40 {
+            for _ in 0..2000 {
+                sink.push(0, Value::Text(Cow::Borrowed(text))).unwrap();
+                sink.push(1, Value::Bytes(Cow::Borrowed(text.as_bytes()))).unwrap();
+                sink.end_row();
+            }
+            let batch_bytes = sink.finish().unwrap().get_array_memory_size();
+            let needed = 2 * 2000 * (text.len() + 16);
+            assert!(batch_bytes < 2 * needed, "batch {batch}: {batch_bytes} bytes for {needed}");
+        }
     }
 
     #[test]
