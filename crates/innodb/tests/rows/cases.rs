@@ -207,7 +207,9 @@ fn rows_between_two_descents_are_counted_or_estimated() {
             let first = table.definition().indexes[index.0].parts[0].column;
             let Some(place) = columns.iter().position(|column| *column == first) else { continue };
             let access = table.access(index, &columns).unwrap();
-            for row in all.iter().step_by(all.len() / 20 + 1) {
+            // In large tables many rows have a key.
+            let keys = if all.len() > 5000 { 2 } else { 20 };
+            for row in all.iter().step_by(all.len() / keys + 1) {
                 let value = row[place].clone();
                 if matches!(value, Value::ZeroDate(_)) {
                     continue;

@@ -218,17 +218,17 @@ fn cursors_read_isolated_values_from_mirrors() {
 
 #[test]
 fn mirrors_give_way() {
-    let bench = Bench::with_classes(48 << 20, 512 << 20);
+    let bench = Bench::with_classes(24 << 20, 256 << 20);
     // Many times what the fastest class has space for.
-    let (database, store) = filled(&bench, 120_000);
+    let (database, store) = filled(&bench, 60_000);
     let statistics = database.statistics();
     assert!(mirrored(&database) > 0, "{statistics:#?}");
     let fast = &statistics.classes[0];
-    assert!(fast.segment_bytes + fast.key_bytes <= 48 << 20, "{statistics:#?}");
-    check(&database, 120_000);
+    assert!(fast.segment_bytes + fast.key_bytes <= 24 << 20, "{statistics:#?}");
+    check(&database, 60_000);
     // Another use of the class is wanted.
     wait(store.set_policy(&PolicyTemplate::CapacityOnly.into())).unwrap();
-    write(&store, 120_000..120_001);
+    write(&store, 60_000..60_001);
     wait(store.compact()).unwrap();
     let mut rounds = 0;
     while mirrored(&database) > 0 {
@@ -236,7 +236,7 @@ fn mirrors_give_way() {
         assert!(rounds < 3000, "{:#?}", database.statistics());
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    check(&database, 120_001);
+    check(&database, 60_001);
     wait(database.close()).unwrap();
 }
 
@@ -346,22 +346,22 @@ fn mirror_space_goes_to_frequently_read_values() {
 /// They stayed, for nobody else wanted their room, and what is read found none.
 #[test]
 fn unread_mirrors_are_evicted_for_read_ones() {
-    let bench = Bench::with_classes(48 << 20, 512 << 20);
+    let bench = Bench::with_classes(24 << 20, 256 << 20);
     // Three times what there is space for: the first ones have no mirrors any more.
-    let (database, store) = filled(&bench, 120_000);
+    let (database, store) = filled(&bench, 60_000);
     let slow = || {
         let before = bench.read_from("slow");
-        (0..3000u64).for_each(|no| drop(wait(store.get(&no.to_be_bytes())).unwrap()));
+        (0..1500u64).for_each(|no| drop(wait(store.get(&no.to_be_bytes())).unwrap()));
         bench.read_from("slow") - before
     };
-    assert!(slow() > 1 << 20, "{:#?}", database.statistics());
+    assert!(slow() > 1 << 19, "{:#?}", database.statistics());
     let mut rounds = 0;
     while slow() > 0 {
         rounds += 1;
         assert!(rounds < 1000, "{:#?}", database.statistics());
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    check(&database, 120_000);
+    check(&database, 60_000);
     wait(database.close()).unwrap();
 }
 
