@@ -16,6 +16,8 @@ use crate::failure::{Failure, Outcome};
 pub enum MethodName {
     /// io_uring with O_DIRECT.
     Uring,
+    /// Linux native AIO with O_DIRECT.
+    Aio,
     /// A pool of threads with pread and O_DIRECT.
     Threads,
     /// A pool of threads through the kernel's page cache.
@@ -26,6 +28,7 @@ impl From<MethodName> for Method {
     fn from(name: MethodName) -> Method {
         match name {
             MethodName::Uring => Method::Uring,
+            MethodName::Aio => Method::Aio,
             MethodName::Threads => Method::Threads,
             MethodName::Buffered => Method::Buffered,
         }

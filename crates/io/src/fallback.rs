@@ -14,12 +14,14 @@ pub enum Fallback {
     NoDirect,
     /// The kernel, a container or a setting denies io_uring: a pool of threads does the I/O.
     NoUring,
+    /// The kernel, a container or a setting denies native AIO: a pool of threads does the I/O.
+    NoAio,
     /// The limit on locked memory is low: fewer buffers are registered, or none.
     LowMemlock,
 }
 
-static WARNED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
-static FORCED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+static WARNED: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
+static FORCED: [AtomicBool; 4] = [const { AtomicBool::new(false) }; 4];
 type Sink = Box<dyn Fn(&str) + Send + Sync>;
 static SINK: RwLock<Option<Sink>> = RwLock::new(None);
 
@@ -58,6 +60,9 @@ impl Fallback {
             }
             Fallback::NoUring => {
                 format!("io_uring is not available ({details}); using a pool of threads instead")
+            }
+            Fallback::NoAio => {
+                format!("native AIO is not available ({details}); using a pool of threads instead")
             }
             Fallback::LowMemlock => {
                 format!("{details}; raise the limit on locked memory (ulimit -l) for less CPU per I/O")

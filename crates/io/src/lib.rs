@@ -41,6 +41,7 @@
 //! # Ok::<(), tanada_io::Error>(())
 //! ```
 
+mod aio;
 #[cfg(feature = "allocator")]
 mod allocator;
 mod buffer;

@@ -144,6 +144,44 @@ fn no_uring_in_a_sandbox() {
 }
 
 #[test]
+fn no_aio_forced() {
+    let case = || {
+        force_fallback(Fallback::NoAio, true);
+        assert_eq!(exercise(Method::Aio), Method::Threads);
+    };
+    assert_one(warnings_of("no_aio_forced", case, plainly), &["native AIO", "threads instead"]);
+}
+
+#[test]
+fn no_aio_in_a_sandbox() {
+    let case = || {
+        sandbox::forbid(libc::SYS_io_setup);
+        assert_eq!(exercise(Method::Aio), Method::Threads);
+    };
+    let warnings = warnings_of("no_aio_in_a_sandbox", case, plainly);
+    assert_one(warnings, &["native AIO", "Operation not permitted", "threads instead"]);
+}
+
+#[test]
+fn submissions_of_aio_that_are_refused_are_errors() {
+    let case = || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+        let options = DeviceOptions { method: Method::Aio, ..DeviceOptions::default() };
+        let device = Device::open(&path, &options).unwrap();
+        let pool = tanada_io::BufferPool::new(0);
+        let read = || futures::executor::block_on(device.read(4096, pool.allocate(4096)));
+        assert_eq!(read().unwrap()[0], 7);
+        sandbox::forbid(libc::SYS_io_submit);
+        let message = read().unwrap_err().to_string();
+        assert!(message.contains("Operation not permitted"), "{message}");
+    };
+    let warnings = warnings_of("submissions_of_aio_that_are_refused_are_errors", case, plainly);
+    assert!(warnings.is_none_or(|warnings| warnings.is_empty()));
+}
+
+#[test]
 fn a_sandbox_that_closes_later() {
     let case = || {
         let folder = tempfile::tempdir().unwrap();

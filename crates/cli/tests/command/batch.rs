@@ -90,7 +90,7 @@ fn a_single_tablespace_and_a_database_folder_can_be_mounted() {
 
 #[test]
 fn every_way_of_reading_gives_the_same() {
-    for method in ["uring", "threads", "buffered"] {
+    for method in ["uring", "aio", "threads", "buffered"] {
         let arguments = [
             "--method",
             method,

@@ -3,7 +3,8 @@
 //! 1. Open with O_DIRECT unless the method is `Buffered`; a file system that refuses is used buffered.
 //! 2. Ask `statx` for the alignment of direct I/O; kernels that cannot tell are tried with 512 bytes, else 4096 is
 //!    assumed.
-//! 3. A request on an executor's thread goes to its ring, any other to the thread pool.
+//! 3. A request on an executor's thread goes to its ring, any other to the thread pool; all to AIO where that is the
+//!    method.
 //! 4. A direct file whose aligned I/O is refused all the same (EINVAL) loses its O_DIRECT flag and goes on buffered.
 
 use std::fs::{File, OpenOptions};
@@ -20,7 +21,7 @@ use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
 use super::{Backend, Completion, DeviceOptions, Method, Operation, Request, Ticket};
 use crate::buffer::BUFFER_ALIGNMENT;
 use crate::executor::{self, RemoteHandle};
-use crate::{BufferPool, Error, ErrorKind, Fallback, Result, ring, threads};
+use crate::{BufferPool, Error, ErrorKind, Fallback, Result, aio, ring, threads};
 
 /// An open file, shared by its device and by the I/Os in flight on it.
 #[derive(Debug)]
@@ -133,6 +134,7 @@ pub(super) fn open(path: &Path, options: &DeviceOptions) -> Result<impl Backend>
     }
     let method = match options.method {
         Method::Uring if direct && !ring::is_available() => Method::Threads,
+        Method::Aio if direct && !aio::is_available() => Method::Threads,
         method => method,
     };
     Ok(FileBackend { file: open_file, method, alignment: alignment.unwrap_or(1) })
@@ -185,11 +187,11 @@ impl Backend for FileBackend {
 
     fn start(&self, request: Request, completion: Completion) -> Ticket {
         let completion = completion.holding_time();
-        if self.method() == Method::Uring {
-            executor::start_on_this_thread(&self.file, request, completion)
-                .unwrap_or_else(|(request, completion)| threads::start(&self.file, true, request, completion))
-        } else {
-            threads::start(&self.file, false, request, completion)
+        match self.method() {
+            Method::Uring => executor::start_on_this_thread(&self.file, request, completion)
+                .unwrap_or_else(|(request, completion)| threads::start(&self.file, true, request, completion)),
+            Method::Aio => aio::start(&self.file, request, completion),
+            Method::Threads | Method::Buffered => threads::start(&self.file, false, request, completion),
         }
     }
 

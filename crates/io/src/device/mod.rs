@@ -27,6 +27,8 @@ pub enum Method {
     /// io_uring with O_DIRECT.
     #[default]
     Uring,
+    /// Linux native AIO with O_DIRECT.
+    Aio,
     /// A pool of threads with pread/pwrite and O_DIRECT.
     Threads,
     /// A pool of threads through the page cache of the kernel.

@@ -209,7 +209,7 @@ impl Executors {
 }
 
 fn fallback_method(wanted: Method) -> Method {
-    if wanted == Method::Buffered { Method::Buffered } else { Method::Threads }
+    if wanted == Method::Uring { Method::Threads } else { wanted }
 }
 
 /// On the executor: makes the future and spawns it.

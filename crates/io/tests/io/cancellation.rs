@@ -79,7 +79,7 @@ fn dropping_a_handle_cancels_a_whole_tree_of_tasks() {
     let executors = executors(2);
     let (_folder, path, _) = random_file(SIZE, 3);
     for round in 0..20 {
-        let (device, pool) = (open(&path, METHODS[round % 3], false), executors.buffers().clone());
+        let (device, pool) = (open(&path, METHODS[round % 4], false), executors.buffers().clone());
         let handle = executors.spawn(move || async move {
             let readers = (0..64u64).map(|task| {
                 let (device, pool) = (device.clone(), pool.clone());
@@ -104,7 +104,7 @@ fn executors_stop_in_the_middle_of_everything() {
     for round in 0..12 {
         let executors = executors(2);
         let pool = executors.buffers().clone();
-        let device = open(&path, METHODS[round % 3], false);
+        let device = open(&path, METHODS[round % 4], false);
         let handles: Vec<_> = (0..100)
             .map(|task: u64| {
                 let (device, pool) = (device.clone(), pool.clone());

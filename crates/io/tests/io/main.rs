@@ -18,7 +18,7 @@ use tanada_base::SplitMix64;
 use tanada_io::{Device, DeviceOptions, ExecutorOptions, Executors, Method};
 use tempfile::TempDir;
 
-const METHODS: [Method; 3] = [Method::Uring, Method::Threads, Method::Buffered];
+const METHODS: [Method; 4] = [Method::Uring, Method::Aio, Method::Threads, Method::Buffered];
 
 fn executors(threads: usize) -> Arc<Executors> {
     Executors::start(ExecutorOptions { threads, registered_bytes: 8 << 20, ..ExecutorOptions::default() })

@@ -8,7 +8,7 @@ use crate::{PAGE, executors, numbered_files, open, random_reads, spec, virtual_t
 #[test]
 fn reads_and_writes_reach_the_device_below() {
     for timeline in [Timeline::real(), virtual_time(true)] {
-        for method in [Method::Uring, Method::Threads, Method::Buffered] {
+        for method in [Method::Uring, Method::Aio, Method::Threads, Method::Buffered] {
             let (_folder, paths) = numbered_files(1, 64);
             let executors = executors(2);
             let device = timeline.model(open(&paths[0], method, true), &spec("4xscm"), 1).unwrap();

@@ -63,7 +63,7 @@ fn sleepers_wake_between_the_completions_of_devices() {
 #[test]
 fn devices_without_a_model_take_no_time() {
     let (_folder, paths) = numbered_files(1, 1024);
-    for method in [Method::Uring, Method::Threads, Method::Buffered] {
+    for method in [Method::Uring, Method::Aio, Method::Threads, Method::Buffered] {
         let (executors, timeline) = (executors(2), virtual_time(false));
         let device = open(&paths[0], method, false);
         let pool = executors.buffers().clone();

@@ -22,7 +22,7 @@ fn names(folder: &std::path::Path) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn ranges_are_the_bytes_that_were_written() {
     let bytes: Vec<u8> = (0..5_000_123u32).map(|no| (no * 7 + no / 251) as u8).collect();
-    for method in [Method::Uring, Method::Threads, Method::Buffered] {
+    for method in [Method::Uring, Method::Aio, Method::Threads, Method::Buffered] {
         let folder = tempfile::tempdir().unwrap();
         let store = store(method);
         let location = Path::parse(Folders::name(&folder.path().join("a b%.bin")).unwrap()).unwrap();

@@ -18,7 +18,7 @@ pub const SERVERS: [(&str, &str); 2] =
 pub const EXECUTIONS: [&str; 2] = ["out_of_order", "in_order"];
 
 /// All ways to read files.
-pub const METHODS: [Method; 3] = [Method::Uring, Method::Threads, Method::Buffered];
+pub const METHODS: [Method; 4] = [Method::Uring, Method::Aio, Method::Threads, Method::Buffered];
 
 /// A result: header, rows of fields (`None` is NULL), and what it cost.
 #[derive(Debug)]
