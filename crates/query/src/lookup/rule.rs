@@ -17,7 +17,7 @@ use super::pattern::{Candidate, candidates};
 use super::source::LookupSource;
 use crate::cost::{Calibration, CostModel};
 use crate::interruption::InterruptibleJoins;
-use crate::rules::{OffsetRule, SortMergeRule};
+use crate::rules::{LargeLimitRule, OffsetRule, SortMergeRule};
 use crate::scan::RelationScanExec;
 use crate::settings::{Choice, Execution, TanadaOptions};
 
@@ -142,11 +142,17 @@ impl PhysicalOptimizerRule for LookupJoinRule {
 
 /// DataFusion's rules with [`LookupJoinRule`] right after the one that puts the smaller side of a join on the left:
 /// from then on sides are final, and what follows sees the look-up join when it adds repartitioning and sorting. Then
-/// [`SortMergeRule`], for operators that have `memory_bytes`; last, [`InterruptibleJoins`].
+/// [`SortMergeRule`] and, where limits have their places, [`LargeLimitRule`], for operators that have `memory_bytes`;
+/// last, [`InterruptibleJoins`].
 pub fn physical_optimizer_rules(memory_bytes: usize) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
-    let position =
-        rules.iter().position(|rule| rule.name() == "join_selection").map_or(0, |position| position + 1);
+    let after = |rules: &[Arc<dyn PhysicalOptimizerRule + Send + Sync>], name: &str| {
+        rules.iter().position(|rule| rule.name() == name).map_or(0, |position| position + 1)
+    };
+    // What comes after it tells scans what a sort that keeps few rows still wants.
+    let position = after(&rules, "LimitPushdown");
+    rules.insert(position, Arc::new(LargeLimitRule::new(memory_bytes)));
+    let position = after(&rules, "join_selection");
     rules.insert(position, Arc::new(SortMergeRule::new(memory_bytes)));
     rules.insert(position, Arc::new(LookupJoinRule::default()));
     rules.insert(position, Arc::new(OffsetRule));

@@ -9,6 +9,7 @@
 mod correlation;
 mod distinct;
 mod group_keys;
+mod large_limit;
 mod offset;
 mod set_operations;
 mod simplification;
@@ -18,11 +19,13 @@ mod zeros;
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::Schema;
 use datafusion::optimizer::optimizer::Optimizer;
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 
 use distinct::{DistinctRule, SingleDistinctRule, SortKeysRule};
 use group_keys::GroupKeysRule;
+pub use large_limit::LargeLimitRule;
 pub use offset::OffsetRule;
 use set_operations::SetOperationsRule;
 pub(crate) use set_operations::is_set_operation;
@@ -30,6 +33,14 @@ use simplification::SimplificationRule;
 pub use sort_merge::SortMergeRule;
 use subqueries::SubqueryRule;
 use zeros::ZeroRule;
+
+/// Bytes that a text or another value of no fixed width is taken to have, its view and its place in a block included.
+const BYTES_PER_TEXT: usize = 64;
+
+/// Bytes that a row is taken to have.
+fn row_bytes(schema: &Schema) -> usize {
+    schema.fields().iter().map(|field| field.data_type().primitive_width().unwrap_or(BYTES_PER_TEXT)).sum()
+}
 
 /// Analyzer rules to run before DataFusion's.
 pub fn analyzer_rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {

@@ -21,11 +21,10 @@ use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use crate::lookup::estimated_rows;
 use crate::settings::{Choice, TanadaOptions};
 
+use super::row_bytes;
+
 /// Bytes that a hash table takes for a row besides the row itself.
 const BYTES_PER_ENTRY: f64 = 64.0;
-/// Bytes that a text or another value of no fixed width is taken to have, with what is counted twice of buffers that
-/// several batches share.
-const BYTES_PER_TEXT: usize = 160;
 /// Of the memory of operators, a hash table may take this part.
 const HASH_SHARE: f64 = 0.25;
 
@@ -84,11 +83,7 @@ fn can_merge(join: &HashJoinExec) -> bool {
 
 /// Bytes that the hash table of a side is expected to take, if its rows are known.
 fn table_bytes(side: &Arc<dyn ExecutionPlan>) -> Option<f64> {
-    let schema = side.schema();
-    let width = |field: &Arc<datafusion::arrow::datatypes::Field>| {
-        field.data_type().primitive_width().unwrap_or(BYTES_PER_TEXT)
-    };
-    let row: usize = schema.fields().iter().map(width).sum();
+    let row = row_bytes(&side.schema());
     estimated_rows(side).map(|rows| rows * (row as f64 + BYTES_PER_ENTRY))
 }
 
