@@ -101,8 +101,9 @@ pub(crate) fn start(file: &Arc<OpenFile>, request: Request, completion: Completi
     let mut blocks = [&raw mut block];
     // SAFETY: the kernel copies the control block during the call; the bytes that it names are owned by `FLIGHTS` until
     // the request's event is taken, and by nobody else: `request` is not touched before.
-    let submitted =
-        checked(unsafe { libc::syscall(libc::SYS_io_submit, context, 1 as libc::c_long, blocks.as_mut_ptr()) });
+    let submitted = checked(unsafe {
+        libc::syscall(libc::SYS_io_submit, context, 1 as libc::c_long, blocks.as_mut_ptr())
+    });
     let refused = match submitted {
         Ok(1) => return Ticket::default(),
         Ok(_) => io::Error::from_raw_os_error(libc::EAGAIN),
@@ -169,8 +170,7 @@ fn take_completions(context: libc::c_ulong) {
         drop(flights);
         for (Flight { file, request, completion }, result) in landed.drain(..) {
             drop(file);
-            let result =
-                usize::try_from(result).map_err(|_| io::Error::from_raw_os_error((-result) as i32));
+            let result = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error((-result) as i32));
             completion.complete(result, request.buffer);
         }
     }

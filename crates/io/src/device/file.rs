@@ -188,8 +188,9 @@ impl Backend for FileBackend {
     fn start(&self, request: Request, completion: Completion) -> Ticket {
         let completion = completion.holding_time();
         match self.method() {
-            Method::Uring => executor::start_on_this_thread(&self.file, request, completion)
-                .unwrap_or_else(|(request, completion)| threads::start(&self.file, true, request, completion)),
+            Method::Uring => executor::start_on_this_thread(&self.file, request, completion).unwrap_or_else(
+                |(request, completion)| threads::start(&self.file, true, request, completion),
+            ),
             Method::Aio => aio::start(&self.file, request, completion),
             Method::Threads | Method::Buffered => threads::start(&self.file, false, request, completion),
         }
