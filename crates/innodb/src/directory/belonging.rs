@@ -122,7 +122,11 @@ impl Belonging<'_> {
             return Ok(());
         }
         let mut seen = HashMap::new();
+        let is_shared = |path: &Path| self.sources.dictionary.is_some_and(|own| own.path() == path);
         for (no, partition) in definition.partitions.iter().enumerate() {
+            if is_shared(&partition.path) {
+                continue;
+            }
             let found = Tablespace::open(&partition.path, self.sources.environment).await?.id();
             if let Some(other) = seen.insert(found, &partition.path) {
                 let what = format!(
@@ -162,13 +166,22 @@ impl Belonging<'_> {
         let disk = &*self.sources.environment.files;
         for no in 0..definition.partitions.len() {
             let path = definition.partitions[no].path.clone();
-            let stem = match path == system.path() {
-                true => Some(self.files.stem.as_str()),
-                false => path.file_stem().and_then(|stem| stem.to_str()),
+            let (folder, stem) = (&self.files.folder, &self.files.stem);
+            let name = &definition.partitions[no].name;
+            let table = match path == system.path() {
+                true if name.is_empty() => system.table(disk, folder, stem),
+                true => {
+                    let mut partitions = system.shared_partitions(disk, folder, stem).into_iter();
+                    partitions
+                        .find(|(own, _)| own.to_lowercase() == name.to_lowercase())
+                        .map(|(_, table)| table)
+                }
+                false => {
+                    let stem = path.file_stem().and_then(|stem| stem.to_str());
+                    stem.and_then(|stem| system.table(disk, folder, stem))
+                }
             };
-            let Some(table) = stem.and_then(|stem| system.table(disk, &self.files.folder, stem)) else {
-                continue;
-            };
+            let Some(table) = table else { continue };
             if let Some(what) = difference(definition, system, table) {
                 let place = self.files.frm.as_deref().unwrap_or(&path);
                 let what = format!(

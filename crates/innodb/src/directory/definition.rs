@@ -108,11 +108,25 @@ impl Sources<'_> {
         Err(Error::new(ErrorKind::NotFound, message))
     }
 
-    /// The files of a table of MariaDB that has no file of its own, but lies in the system tablespace.
+    /// The files of a table of MariaDB that has no file of its own, or has partitions that have none, but lies in the
+    /// system tablespace.
     fn in_system_tablespace(&self, files: &TableFiles) -> Option<TableFiles> {
-        let system = self.dictionary.and_then(Dictionary::of_mariadb).filter(|_| files.spaces.is_empty())?;
-        let path = system.shared_file(&*self.environment.files, &files.folder, &files.stem)?.to_owned();
-        Some(TableFiles { spaces: vec![TableFile { partition: None, path }], ..files.clone() })
+        let may_share = files.spaces.iter().all(|file| file.partition.is_some());
+        let system = self.dictionary.and_then(Dictionary::of_mariadb).filter(|_| may_share)?;
+        let disk = &*self.environment.files;
+        if files.spaces.is_empty()
+            && let Some(path) = system.shared_file(disk, &files.folder, &files.stem)
+        {
+            let path = path.to_owned();
+            return Some(TableFiles { spaces: vec![TableFile { partition: None, path }], ..files.clone() });
+        }
+        let partitions = system.shared_partitions(disk, &files.folder, &files.stem).into_iter();
+        let shared = partitions
+            .map(|(name, _)| TableFile { partition: Some(name), path: system.path().to_owned() })
+            .filter(|shared| files.spaces.iter().all(|own| own.partition != shared.partition));
+        let mut all = files.clone();
+        all.spaces.extend(shared);
+        (all.spaces.len() > files.spaces.len()).then_some(all)
     }
 
     /// The first file that has the table among its dictionary objects; of a partitioned table only one has.

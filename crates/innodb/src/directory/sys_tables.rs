@@ -17,6 +17,7 @@ use std::sync::Arc;
 use tanada_io::IoContext;
 
 use super::dictionary::names_in;
+use super::file_name::TableFileName;
 use crate::files::Files;
 use crate::page::header::{u16_at, u32_at};
 use crate::page::page_type;
@@ -226,6 +227,30 @@ impl SystemTables {
     /// The stored columns of a table, the hidden ones of every table left out.
     pub(super) fn columns(&self, table: SystemTable) -> &[SystemColumn] {
         self.columns.get(&table.id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The partitions of a table that lie in the system tablespace, by their names.
+    pub(super) fn shared_partitions(
+        &self,
+        disk: &dyn Files,
+        folder: &Path,
+        stem: &str,
+    ) -> Vec<(String, SystemTable)> {
+        let partition_of = |name: &str, own: &str| {
+            let is_own = own.strip_prefix(name)?.starts_with('#');
+            let stem = own.rsplit('/').next().filter(|_| is_own)?;
+            TableFileName::parse(stem)?.partition
+        };
+        for name in names_in(disk, folder, stem) {
+            let shared = self.tables.iter().filter(|(_, table)| table.space == SYSTEM_SPACE);
+            let found = shared.filter_map(|(own, table)| Some((partition_of(&name, own)?, *table)));
+            let mut found: Vec<(String, SystemTable)> = found.collect();
+            if !found.is_empty() {
+                found.sort_by(|(left, _), (right, _)| left.cmp(right));
+                return found;
+            }
+        }
+        Vec::new()
     }
 
     /// The file of a table that has none of its own: `ibdata1`, if the table lies there.

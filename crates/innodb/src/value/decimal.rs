@@ -10,8 +10,6 @@ use crate::{Error, ErrorKind, Result};
 const DIGIT_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
 const POWERS: [u32; 10] =
     [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
-/// Most digits of a DECIMAL.
-pub(crate) const MAX_PRECISION: u8 = 65;
 
 /// Bytes that a DECIMAL(`precision`, `scale`) takes.
 pub(crate) fn stored_bytes(precision: u8, scale: u8) -> usize {

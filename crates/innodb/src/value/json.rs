@@ -9,6 +9,9 @@
 use super::{Decimal, decimal, temporal, text};
 use crate::{Error, ErrorKind, Result};
 
+/// Most digits of a decimal: those before the point may be counted in whole groups of nine. As many as 256 bits hold.
+const MAX_DIGITS: u8 = 76;
+
 /// The server's own limit.
 const MAX_DEPTH: u32 = 100;
 /// A document is at most 1 GiB as stored; a hostile one may name the same bytes again and again.
@@ -194,7 +197,7 @@ impl Printer {
             field::NEW_DECIMAL => {
                 let (precision, scale) =
                     (little_endian(bytes, 0, 1)? as u8, little_endian(bytes, 1, 1)? as u8);
-                if precision > decimal::MAX_PRECISION || scale > precision {
+                if precision > MAX_DIGITS || scale > precision {
                     return Err(damaged("a decimal has too many digits"));
                 }
                 let stored = slice(bytes, 2, decimal::stored_bytes(precision, scale))?;
@@ -254,6 +257,26 @@ mod tests {
         }
         values.iter().for_each(|(_, value)| bytes.extend_from_slice(value));
         bytes
+    }
+
+    /// Bytes that MySQL 9.7 stored.
+    #[test]
+    fn decimals_of_the_most_digits_are_spelled_like_the_server_does() {
+        let fraction = "7a0a1f00c4653600c4653600c4653600c4653600c4653600c4653600fc18";
+        let whole = "800000633b9ac9ff3b9ac9ff3b9ac9ff3b9ac9ff3b9ac9ff3b9ac9ff3b9ac9ff";
+        let (nines, more) = ("9".repeat(35), "9".repeat(30));
+        for (precision, scale, stored, expected) in
+            [(66, 30, fraction, format!("-{nines}.{more}")), (72, 0, whole, "9".repeat(65))]
+        {
+            let stored: Vec<u8> = (0..stored.len() / 2)
+                .map(|at| u8::from_str_radix(&stored[2 * at..2 * at + 2], 16).unwrap())
+                .collect();
+            let decimal =
+                [&[field::NEW_DECIMAL, stored.len() as u8 + 2, precision, scale][..], &stored].concat();
+            assert_eq!(to_text(&array(&[(kind::OPAQUE, &decimal)])).unwrap(), format!("[{expected}]"));
+        }
+        let decimal = [field::NEW_DECIMAL, 4, 77, 2, 0x80, 0];
+        assert!(to_text(&array(&[(kind::OPAQUE, &decimal)])).is_err());
     }
 
     #[test]

@@ -70,7 +70,8 @@ impl Scope {
                 Some(op) => (right, op, left, own),
                 None => return Err(refused(choice_and_other())),
             },
-            (Comparing::Choice(_), Comparing::Plainly) | (Comparing::Plainly, _) => return Ok(None),
+            (Comparing::Choice(_), Comparing::Plainly | Comparing::Document)
+            | (Comparing::Plainly | Comparing::Document, _) => return Ok(None),
             (Comparing::Choice(_), _) | (_, Comparing::Choice(_)) => return Err(refused(choice_and_other())),
             _ => return Ok(None),
         };

@@ -28,6 +28,8 @@ pub(super) enum Comparing {
     Plainly,
     /// As texts.
     As(Collating),
+    /// As MySQL's documents.
+    Document,
     /// ENUM and SET: as texts, and by number in ORDER BY.
     Choice(ChoiceType),
     /// As texts of a collation that is not known.
@@ -121,9 +123,14 @@ impl Scope {
     /// Of what texts are put together to.
     fn put_together<'a>(&self, parts: impl IntoIterator<Item = &'a Expr>) -> Result<Comparing> {
         let mut whole: Option<Collating> = None;
+        let mut has_document = false;
         for part in parts {
             let own = match self.comparing(part)? {
                 Comparing::Plainly => continue,
+                Comparing::Document => {
+                    has_document = true;
+                    continue;
+                }
                 Comparing::As(own) => own,
                 Comparing::Choice(own) => match own.as_text() {
                     Some(collating) => collating.clone(),
@@ -135,6 +142,9 @@ impl Scope {
                 None => own,
                 Some(whole) => whole.mixed(&own, "concat").map_err(refused)?,
             });
+        }
+        if has_document && whole.is_none() {
+            return Ok(Comparing::Document);
         }
         // Of numbers and dates.
         let of_number = || Collating { strength: NUMERIC, ..Collating::connection(self.server) };
@@ -267,10 +277,11 @@ fn of_expressions(plan: &LogicalPlan, expressions: &[Expr], server: Server) -> R
 
 /// Of a column of a UNION.
 fn united(left: Comparing, right: Comparing) -> Result<Comparing> {
-    use Comparing::{As, Choice, Plainly, Unknown};
+    use Comparing::{As, Choice, Document, Plainly, Unknown};
     Ok(match (left, right) {
         (As(left), As(right)) => As(left.compared(&right, "UNION").map_err(refused)?),
-        (Plainly, other) | (other, Plainly) => other,
+        (Document, Document) => Document,
+        (Plainly | Document, other) | (other, Plainly | Document) => other,
         (Choice(left), Choice(right)) if left == right => Choice(left),
         (Choice(choice), As(own)) | (As(own), Choice(choice)) => match choice.as_text() {
             Some(collating) => As(collating.compared(&own, "UNION").map_err(refused)?),
@@ -293,8 +304,11 @@ pub(super) fn of_field(field: &Field, server: Server) -> Comparing {
     if let Some(collation) = field.metadata().get(JSON_COLLATION) {
         return Comparing::As(Collating::column(collation, server));
     }
-    if matches!(mysql_type, "uuid" | "inet6" | "inet4" | "json") {
+    if matches!(mysql_type, "uuid" | "inet6" | "inet4") {
         return Comparing::Plainly;
+    }
+    if mysql_type == "json" || matches!(kind_of(field), Ok(Kind::Json)) {
+        return if server == Server::MySql { Comparing::Document } else { Comparing::Plainly };
     }
     match kind_of(field) {
         _ if !field.metadata().contains_key(KIND) => Comparing::Unknown,
@@ -304,7 +318,6 @@ pub(super) fn of_field(field: &Field, server: Server) -> Comparing {
         Ok(Kind::Choice(choice)) if mysql_type.ends_with(')') => {
             Comparing::Choice(ChoiceType { definition: mysql_type.to_string(), collating: choice.collating })
         }
-        Ok(Kind::Json) => Comparing::Plainly,
         _ => Comparing::Unknown,
     }
 }

@@ -7,7 +7,8 @@
 //!   compare as the texts do, so that hash joins and sorts stay as they are;
 //! - GROUP BY, DISTINCT and what becomes of UNION, EXCEPT and INTERSECT group by the keys and show the text that was
 //!   read first;
-//! - MIN and MAX choose by the keys; LIKE is matched character by character.
+//! - MIN and MAX choose by the keys; LIKE is matched character by character;
+//! - documents of MySQL have keys of their own ([`document_key`]).
 //!
 //! How a text compares is found bottom-up over the logical plan ([`comparing`]). Where it is not known, or its order is
 //! not, and it matters, the query is refused.
@@ -17,6 +18,7 @@ mod choices;
 mod chosen;
 mod comparing;
 mod correlated;
+mod document_key;
 mod grouping;
 mod index;
 mod like;
@@ -35,5 +37,5 @@ use datafusion::logical_expr::ScalarUDF;
 
 /// Functions that the rule calls.
 pub fn functions() -> Vec<ScalarUDF> {
-    vec![sort_key::function(), like::function(), choice::function()]
+    vec![sort_key::function(), like::function(), choice::function(), document_key::function()]
 }

@@ -14,8 +14,8 @@ use datafusion::logical_expr::{
 
 use super::chosen::Choice;
 use super::comparing::{Comparing, Scope, columns_of, is_text, refused};
-use super::{choice, like, sort_key};
-use crate::expression::{Collating, NUMERIC, Refusal};
+use super::{choice, document_key, like, sort_key};
+use crate::expression::{Collating, KeyOf, NUMERIC, Refusal};
 use crate::functions::{GROUP_CONCAT, JSON_ARRAYAGG};
 
 /// Name of the column of keys in a subquery.
@@ -59,7 +59,7 @@ impl Scope {
                     changed |= self.replace_by_key(key)?;
                 }
                 for sort in &mut params.order_by {
-                    changed |= self.replace_by_rank(&mut sort.expr)?;
+                    changed |= self.replace_by_rank(&mut sort.expr, KeyOf::Peers)?;
                 }
                 if changed || self.is_without_distances(&params.order_by)? {
                     params.window_frame = by_peers(params.window_frame.clone());
@@ -84,6 +84,9 @@ impl Scope {
         let own = match self.comparing(expression)? {
             // What is equal to an element of an ENUM or SET is that element.
             Comparing::Plainly | Comparing::Choice(_) => return Ok(None),
+            Comparing::Document => {
+                return Ok(Some(document_key::key_of(expression.clone().unalias(), KeyOf::Value)));
+            }
             Comparing::As(own) => own,
             Comparing::Unknown => return Err(refused(unknown(expression))),
         };
@@ -115,9 +118,13 @@ impl Scope {
         Ok(false)
     }
 
-    /// Replaces an expression of ORDER BY by what it is ordered by.
-    pub(super) fn replace_by_rank(&self, expression: &mut Expr) -> Result<bool> {
+    /// Replaces an expression of ORDER BY by what it is ordered by, a document by its key.
+    pub(super) fn replace_by_rank(&self, expression: &mut Expr, of: KeyOf) -> Result<bool> {
         match self.comparing(expression)? {
+            Comparing::Document => {
+                *expression = document_key::key_of(expression.clone().unalias(), of);
+                Ok(true)
+            }
             Comparing::Choice(of) => {
                 *expression = choice::number_of(expression.clone(), &of.definition);
                 Ok(true)
@@ -140,7 +147,7 @@ impl Scope {
         let mut common: Option<Collating> = None;
         for operand in operands.iter().filter(|operand| !is_null(operand)) {
             let own = match self.comparing(operand)? {
-                Comparing::Plainly => return Ok(None),
+                Comparing::Plainly | Comparing::Document => return Ok(None),
                 Comparing::Choice(own) => match own.as_text() {
                     Some(collating) => collating.clone(),
                     None => return Ok(None),
@@ -303,6 +310,14 @@ impl Scope {
         let common = match (own, inner) {
             (Comparing::As(own), Comparing::As(inner)) => own.compared(&inner, "=").map_err(refused)?,
             (Comparing::Unknown, _) | (_, Comparing::Unknown) => return Err(refused(unknown(expression))),
+            (Comparing::Document, Comparing::Document) => {
+                let column = Expr::Column(Column::from(plan.schema().qualified_field(0)));
+                let keys = [expression.clone(), column].map(|of| document_key::key_of(of, KeyOf::Value));
+                return with_keys(keys, subquery).map(Some);
+            }
+            (Comparing::Document, _) | (_, Comparing::Document) => {
+                return Err(refused(Refusal::new("a document is compared with what is none in a subquery")));
+            }
             (Comparing::Choice(own), Comparing::Choice(inner)) if own == inner => return Ok(None),
             (Comparing::Choice(_), _) | (_, Comparing::Choice(_)) => return Err(refused(choice_and_other())),
             _ => return Ok(None),
@@ -311,9 +326,7 @@ impl Scope {
         let (Some(key), Some(inner)) = (keyed(expression.clone(), &common)?, keyed(column, &common)?) else {
             return Ok(None);
         };
-        let keys =
-            LogicalPlanBuilder::from(plan.as_ref().clone()).project([inner.alias(KEY_COLUMN)])?.build()?;
-        Ok(Some((key, Subquery { subquery: keys.into(), ..subquery.clone() })))
+        with_keys([key, inner], subquery).map(Some)
     }
 
     fn aggregate(&self, mut aggregate: AggregateFunction) -> Result<Transformed<Expr>> {
@@ -326,7 +339,10 @@ impl Scope {
                 Comparing::As(own) if keeps_null => keyed(lit(""), &own)?,
                 _ => None,
             };
-            changed |= self.replace_by_rank(expr)?;
+            if self.comparing(expr)? == Comparing::Document {
+                return Err(refused(Refusal::new("an aggregate in the order of documents")));
+            }
+            changed |= self.replace_by_rank(expr, KeyOf::Order)?;
             if let Some(empty) = empty {
                 *expr = coalesce(vec![expr.clone(), empty]);
             }
@@ -341,6 +357,11 @@ impl Scope {
                 changed = true;
             }
         } else if params.distinct && aggregate.func.name() == GROUP_CONCAT {
+            if let [text, ..] = params.args.as_slice()
+                && self.comparing(text)? == Comparing::Document
+            {
+                return Err(refused(Refusal::new("GROUP_CONCAT(DISTINCT) of documents")));
+            }
             if let [text, _] = params.args.as_slice()
                 && !self.is_number(text)?
                 && let Some(key) = self.key(text)?
@@ -369,6 +390,13 @@ impl Scope {
         }
         Ok(Transformed::new_transformed(Expr::AggregateFunction(aggregate), changed))
     }
+}
+
+/// A key, and a subquery of keys.
+fn with_keys([key, inner]: [Expr; 2], subquery: &Subquery) -> Result<(Expr, Subquery)> {
+    let plan = LogicalPlanBuilder::from(subquery.subquery.as_ref().clone());
+    let keys = plan.project([inner.alias(KEY_COLUMN)])?.build()?;
+    Ok((key, Subquery { subquery: keys.into(), ..subquery.clone() }))
 }
 
 /// The key of `expression` in a collation; `None` if it compares by bytes.

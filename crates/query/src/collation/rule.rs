@@ -12,7 +12,7 @@ use tanada_innodb::schema::Server;
 
 use super::comparing::{Comparing, Scope, columns_of, refused};
 use super::{correlated, grouping};
-use crate::expression::Refusal;
+use crate::expression::{KeyOf, Refusal};
 use crate::settings::TanadaOptions;
 
 /// Compares, orders and groups texts by their collations.
@@ -92,7 +92,7 @@ fn sorted(mut sort: Sort, server: Server) -> Result<Transformed<LogicalPlan>> {
         let rewritten = scope.rewritten(key.expr.clone())?;
         changed |= rewritten.transformed;
         key.expr = rewritten.data;
-        changed |= scope.replace_by_rank(&mut key.expr)?;
+        changed |= scope.replace_by_rank(&mut key.expr, KeyOf::Order)?;
     }
     Ok(Transformed::new_transformed(LogicalPlan::Sort(sort), changed))
 }

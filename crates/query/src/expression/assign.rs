@@ -18,15 +18,23 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
     let kind = &value.kind;
     let refused = || {
         let name = crate::relation::types::mysql_type(column_type);
-        Err(Refusal::new(format!("{kind:?} stored as {name}")))
+        Err(Refusal::new(format!("{kind} stored as {name}")))
     };
     let is_text = matches!(kind, Kind::Text(_));
+    if !is_number(column_type)
+        && matches!(kind, Kind::Decimal { scale: 1.. })
+        && has_fraction_of_second(value)
+    {
+        return Err(Refusal::new("the digits of a date or time as a number, as text"));
+    }
     let fits = match column_type {
         _ if *kind == Kind::Null => true,
         ColumnType::Integer { .. } | ColumnType::Decimal { .. } => {
-            kind.is_number() || is_text || kind.is_temporal() || *kind == Kind::Json
+            kind.is_number() || is_text || kind.is_temporal() || matches!(kind, Kind::Json | Kind::Choice(_))
         }
-        ColumnType::Float | ColumnType::Double => kind.is_number() || is_text || kind.is_temporal(),
+        ColumnType::Float | ColumnType::Double => {
+            kind.is_number() || is_text || kind.is_temporal() || matches!(kind, Kind::Choice(_))
+        }
         ColumnType::Bit { .. } => {
             matches!(kind, Kind::Year | Kind::Bit { .. }) || is_plain_number(kind) || is_text
         }
@@ -58,16 +66,28 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
     if fits { Ok(()) } else { refused() }
 }
 
-fn is_plain_number(kind: &Kind) -> bool {
-    matches!(kind, Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { .. })
+/// Whether a moment with fractions of a second is in an expression: as a number it has digits of these only where they
+/// are not all 0.
+fn has_fraction_of_second(expression: &Typed) -> bool {
+    (expression.kind.is_temporal() && expression.kind.fsp() > 0)
+        || match &expression.node {
+            Node::Input(_) | Node::Literal(_) => false,
+            Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
+                operands.iter().any(has_fraction_of_second)
+            }
+            // It is a value of the column's type.
+            Node::Stored(..) => false,
+            Node::Truth(inner) => has_fraction_of_second(inner),
+            Node::Case(whens, otherwise) => {
+                let results = whens.iter().map(|(_, result)| result).chain(otherwise.as_deref());
+                results.into_iter().any(has_fraction_of_second)
+            }
+        }
 }
 
-/// Whether the servers may store other digits than the type says of a DECIMAL that is stored as text: a COALESCE stores
-/// those of the operand that it gives.
-pub(super) fn hides_digits(syntax: &Syntax, kind: &Kind, column_type: &ColumnType) -> bool {
-    const SHOWS_DIGITS: [&str; 11] =
-        ["+", "-", "*", "/", "%", "mod", "div", "negative", "abs", "round", "truncate"];
-    let is_number = matches!(
+/// Whether a column holds numbers or dates.
+fn is_number(column_type: &ColumnType) -> bool {
+    matches!(
         column_type,
         ColumnType::Integer { .. }
             | ColumnType::Decimal { .. }
@@ -78,13 +98,24 @@ pub(super) fn hides_digits(syntax: &Syntax, kind: &Kind, column_type: &ColumnTyp
             | ColumnType::Date
             | ColumnType::Time { .. }
             | ColumnType::DateTime { .. }
-    );
+    )
+}
+
+fn is_plain_number(kind: &Kind) -> bool {
+    matches!(kind, Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { .. })
+}
+
+/// Whether the servers may store other digits than the type says of a DECIMAL that is stored as text: a COALESCE stores
+/// those of the operand that it gives.
+pub(super) fn hides_digits(syntax: &Syntax, kind: &Kind, column_type: &ColumnType) -> bool {
+    const SHOWS_DIGITS: [&str; 11] =
+        ["+", "-", "*", "/", "%", "mod", "div", "negative", "abs", "round", "truncate"];
     let shows_digits = match syntax {
         Syntax::Call(name, _) => SHOWS_DIGITS.contains(&name.as_str()),
         Syntax::Case(..) => false,
         _ => true,
     };
-    !is_number && !shows_digits && matches!(kind, Kind::Decimal { scale: 1.. })
+    !is_number(column_type) && !shows_digits && matches!(kind, Kind::Decimal { scale: 1.. })
 }
 
 /// Whether a value is a zero that was computed and is stored as text: it shows digits after the point or not, by the
@@ -173,7 +204,7 @@ fn year(value: &Datum, kind: &Kind) -> Result<Datum, Refusal> {
             0 if text.starts_with('0') => 2000,
             number => number,
         },
-        None => value.whole(kind)?.unwrap_or(0),
+        None => choices::cut(value, kind)?,
     };
     Ok(Datum::UInt(match number {
         1901..=2155 => number as u64,

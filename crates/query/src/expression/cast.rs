@@ -55,7 +55,7 @@ pub(super) fn cast(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<T
         "year" if mysql => Ok(to_year(operand)),
         "json" if mysql => json::cast(operand),
         "date" | "datetime" | "time" => super::dates::cast(operand, &wanted.name, fsp()?, rules),
-        other => Err(Refusal::new(format!("CAST of {from:?} to {other}"))),
+        other => Err(Refusal::new(format!("CAST of {from} to {other}"))),
     }
 }
 

@@ -46,6 +46,9 @@ pub(super) fn elements(
     };
     if !is_text(kind) {
         let number = whole(value, kind)?;
+        if number.unsigned_abs() > i64::MAX.unsigned_abs().into() {
+            return Err(Refusal::new("a SET of a number of more than 64 bits"));
+        }
         return Ok(joined(&|at, _| number >> at & 1 == 1));
     }
     let text = value.text(kind)?.unwrap_or_default();
@@ -93,7 +96,7 @@ pub(super) fn bits(value: &Datum, kind: &Kind, bits: u8) -> Result<Datum, Refusa
                 _ => most,
             }
         }
-        (value, kind) => match (value.whole(kind)?.unwrap_or(0), value) {
+        (value, kind) => match (cut(value, kind)?, value) {
             (..0, Datum::Decimal(_)) => 0,
             (..0, _) => most,
             (number, _) => u64::try_from(number).unwrap_or(most),
@@ -112,8 +115,16 @@ fn whole(value: &Datum, kind: &Kind) -> Result<i128, Refusal> {
         None => 0,
         Some(Number::Whole(number)) => number,
         Some(Number::Exact(number)) => number.truncated(0)?.saturated(),
-        Some(Number::Double(number)) => number.trunc().clamp(-1e18, 1e18) as i128,
+        Some(Number::Double(number)) => number.trunc().clamp(-1e30, 1e30) as i128,
     })
+}
+
+/// A number as YEAR and BIT store it: a DOUBLE without its fraction, a DECIMAL rounded.
+pub(super) fn cut(value: &Datum, kind: &Kind) -> Result<i128, Refusal> {
+    match (value, kind) {
+        (Datum::Double(_) | Datum::Float(_), Kind::Double { .. } | Kind::Float) => whole(value, kind),
+        _ => Ok(value.whole(kind)?.unwrap_or(0)),
+    }
 }
 
 /// Whether a collation may take two texts as equal.
@@ -147,6 +158,14 @@ mod tests {
         assert_eq!(elements(&Datum::Text("9".into()), &of_text(), &names, true), text(""));
         assert_eq!(elements(&Datum::Text("9".into()), &of_text(), &names, false), text("x"));
         assert!(elements(&Datum::Text("-1".into()), &of_text(), &names, false).is_err());
+        let double = Kind::Double { decimals: None };
+        assert_eq!(element(&Datum::Double(2.6), &double, &names), text("abc"));
+        assert!(elements(&Datum::Double(1e30), &double, &names, true).is_err());
+        // Both servers cut a DOUBLE, and round a DECIMAL.
+        let cases = [(2.6, 2), (1.5, 1), (-0.5, 0), (-1.5, 0xffff), (1e30, 0xffff)];
+        for (number, expected) in cases {
+            assert_eq!(bits(&Datum::Double(number), &double, 16), Ok(Datum::UInt(expected)), "{number}");
+        }
         assert_eq!(bits(&Datum::Int(-1), &WHOLE, 16), Ok(Datum::UInt(0xffff)));
         assert_eq!(bits(&Datum::Int(65_537), &WHOLE, 16), Ok(Datum::UInt(0xffff)));
     }

@@ -3,6 +3,7 @@
 use datafusion::arrow::datatypes::i256;
 
 use super::Refusal;
+use crate::text::shortest_text;
 
 /// Most digits after the point of a DECIMAL of MySQL.
 pub(super) const MAX_SCALE: u8 = 30;
@@ -324,7 +325,7 @@ impl Decimal {
 
     /// The shortest digits that read back as the double; `None` if they are too many.
     pub(super) fn of_double(number: f64) -> Option<Decimal> {
-        number.is_finite().then(|| Decimal::prefix(&format!("{number:e}"))).flatten()
+        number.is_finite().then(|| Decimal::prefix(&shortest_text(number))).flatten()
     }
 }
 

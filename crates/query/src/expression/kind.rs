@@ -1,5 +1,7 @@
 //! Types of expressions, as far as they decide what is computed.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use tanada_innodb::schema::Server;
 use tanada_innodb::{Column, ColumnType};
@@ -52,6 +54,33 @@ pub(crate) enum Kind {
         of: Box<Kind>,
         width: Option<u8>,
     },
+}
+
+impl fmt::Display for Kind {
+    /// In the words of messages.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Null => "NULL",
+            Kind::Int { unsigned: false } => "an integer",
+            Kind::Int { unsigned: true } => "an unsigned integer",
+            Kind::Year => "a YEAR",
+            Kind::Bit { .. } => "a BIT",
+            Kind::Decimal { .. } => "a DECIMAL",
+            Kind::Double { .. } => "a DOUBLE",
+            Kind::Float => "a FLOAT",
+            Kind::Text(_) => "a text",
+            Kind::Choice(choice) if choice.is_set => "a SET",
+            Kind::Choice(_) => "an ENUM",
+            Kind::Bytes => "bytes",
+            Kind::Hex => "a hexadecimal literal",
+            Kind::Date => "a DATE",
+            Kind::Time { .. } => "a TIME",
+            Kind::DateTime { .. } => "a DATETIME",
+            Kind::Timestamp { .. } => "a TIMESTAMP",
+            Kind::Json => "a document",
+            Kind::Padded { .. } => "a number that is printed with zeros before it",
+        })
+    }
 }
 
 /// What an ENUM or SET may be.
@@ -200,7 +229,7 @@ impl Kind {
     /// The one type that both sides of an IF, COALESCE or GREATEST become.
     pub(crate) fn common(&self, other: &Kind, mysql: bool) -> Result<Kind, Refusal> {
         use Kind::{Bit, Choice, Date, DateTime, Decimal, Double, Float, Int, Json, Null, Text, Time, Year};
-        let mixed = || Refusal::new(format!("{self:?} mixed with {other:?}"));
+        let mixed = || Refusal::new(format!("{self} mixed with {other}"));
         let text = |left: &Kind, right: &Kind| match left.is_binary() || right.is_binary() {
             true => Ok(Kind::Bytes),
             false => left.collating().mixed(&right.collating(), "coalesce").map(Text),

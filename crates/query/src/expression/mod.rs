@@ -51,6 +51,7 @@ pub(crate) use json::{
     Item as JsonItem, JsonTable, Otherwise as JsonOtherwise, ValueColumn as JsonValueColumn,
     path as json_path,
 };
+pub(crate) use json::{KeyOf, add_key};
 pub(crate) use kind::Kind;
 pub(crate) use node::{Node, Typed};
 pub(crate) use notes::{Note, Notes, division_by_zero, noting};

@@ -61,7 +61,7 @@ pub(super) fn parse(text: &str) -> Result<Syntax, Refusal> {
     let syntax = parser.expression(0)?;
     match parser.tokens.get(parser.at) {
         None => Ok(syntax),
-        Some(token) => Err(Refusal::new(format!("{token:?} is not expected"))),
+        Some(token) => Err(Refusal::new(format!("{token} is not expected"))),
     }
 }
 
@@ -140,8 +140,7 @@ impl Parser {
     }
 
     fn unexpected(&self, wanted: &str) -> Refusal {
-        let found =
-            self.tokens.get(self.at).map_or_else(|| "the end".to_string(), |token| format!("{token:?}"));
+        let found = self.tokens.get(self.at).map_or_else(|| "the end".to_string(), |token| token.to_string());
         Refusal::new(format!("{wanted} is expected before {found}"))
     }
 

@@ -3,6 +3,8 @@
 //! Names are in backticks, strings in single quotes with an introducer before them (`_utf8mb4'x'`). MySQL
 //! may escape the quotes themselves (`_utf8mb4\'x\'`): then the text is unescaped once more.
 
+use std::fmt;
+
 use super::Refusal;
 
 /// A token of an expression.
@@ -20,6 +22,19 @@ pub(super) enum Token {
     Hex { bytes: Vec<u8>, is_number: bool },
     /// An operator or punctuation.
     Symbol(&'static str),
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Token::Word(word) => f.write_str(word),
+            Token::Name(name) => write!(f, "`{name}`"),
+            Token::Number(number) => f.write_str(number),
+            Token::Text { text, .. } => write!(f, "'{text}'"),
+            Token::Hex { .. } => f.write_str("a hexadecimal literal"),
+            Token::Symbol(symbol) => f.write_str(symbol),
+        }
+    }
 }
 
 /// Operators and punctuation, the longest first.

@@ -11,11 +11,26 @@ const EXACT_DIGITS: usize = 40;
 
 /// A DOUBLE.
 pub fn double_text(number: f64) -> String {
-    // Rust's exponent form has the shortest digits that read back the same.
+    spell(number, &shortest_text(number))
+}
+
+/// The shortest digits that read back the same, with an exponent.
+pub fn shortest_text(number: f64) -> String {
     let shortest = format!("{number:e}");
-    match even_digits(number, &shortest) {
-        Some(even) => spell(number, &even),
-        None => spell(number, &shortest),
+    even_digits(number, &shortest).unwrap_or(shortest)
+}
+
+/// The same without an exponent.
+fn plain_text(number: f64) -> String {
+    let shortest = format!("{number:e}");
+    let Some(even) = even_digits(number, &shortest) else { return number.to_string() };
+    // It has as many digits as Rust's, the last one aside.
+    let plain = number.to_string();
+    let last = even.split_once('e').and_then(|(mantissa, _)| mantissa.chars().last());
+    let place = plain.rfind(|letter: char| letter.is_ascii_digit() && letter != '0');
+    match (last, place) {
+        (Some(last), Some(place)) => format!("{}{last}{}", &plain[..place], &plain[place + 1..]),
+        _ => plain,
     }
 }
 
@@ -39,7 +54,7 @@ fn even_digits(number: f64, shortest: &str) -> Option<String> {
 /// A DOUBLE with a fixed number of digits after the point.
 pub fn fixed_text(number: f64, digits: usize) -> String {
     // Digits beyond those that read back the same are zeros.
-    let shortest = number.to_string();
+    let shortest = plain_text(number);
     let shown = shortest.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     if !number.is_finite() || shown > digits {
         return format!("{number:.digits$}");
@@ -125,6 +140,10 @@ mod tests {
             (4_611_686_018_427_387_904.0, 4, "4611686018427388000.0000"),
             (-0.5, 0, "-0"),
             (2.0, 10, "2.0000000000"),
+            (123_456_789_012_345.125, 5, "123456789012345.12000"),
+            (-96_618_602_957_125.125, 2, "-96618602957125.12"),
+            (-96_618_602_957_125.125, 5, "-96618602957125.12000"),
+            (1e15 + 0.5, 1, "1000000000000000.5"),
         ] {
             assert_eq!(fixed_text(number, digits), text);
         }

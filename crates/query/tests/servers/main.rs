@@ -19,6 +19,7 @@ mod described;
 #[path = "../../../innodb/tests/fixtures/mod.rs"]
 mod fixtures;
 mod informed;
+mod kinds;
 mod random;
 mod rows;
 mod server;

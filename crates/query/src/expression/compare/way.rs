@@ -71,7 +71,7 @@ pub(super) fn of(
 }
 
 fn uncomparable(left: &Typed, right: &Typed) -> Refusal {
-    Refusal::new(format!("a comparison of {:?} with {:?}", left.kind, right.kind))
+    Refusal::new(format!("a comparison of {} with {}", left.kind, right.kind))
 }
 
 fn years(left: &Typed, right: &Typed) -> Way {

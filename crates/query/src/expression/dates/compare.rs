@@ -36,7 +36,7 @@ pub(in crate::expression) fn way(left: &Typed, right: &Typed, rules: &Rules) -> 
         _ => (left, right),
     };
     let is_time = matches!(of.kind, Kind::Time { .. });
-    let refused = || Err(Refusal::new(format!("a comparison of {:?} with {:?}", left.kind, right.kind)));
+    let refused = || Err(Refusal::new(format!("a comparison of {} with {}", left.kind, right.kind)));
     Ok(Some(match &other.kind {
         Kind::Time { .. } if is_time => Way::Times,
         kind if kind.is_temporal() => Way::Moments { by_days: false, is_lenient: false },

@@ -33,7 +33,7 @@ pub(in crate::expression) fn extreme(
             _ => false,
         };
         if !is_known {
-            return Err(Refusal::new(format!("the greatest of {common:?} and {:?}", operand.kind)));
+            return Err(Refusal::new(format!("the greatest of {common} and {}", operand.kind)));
         }
         digits = digits.max(fsp(operand, if is_time { As::Time } else { As::Date }, rules)?);
     }

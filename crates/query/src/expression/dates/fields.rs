@@ -160,7 +160,7 @@ pub(super) fn extract(unit: &str, of: Typed, rules: &Rules) -> Result<Typed, Ref
     let is_read =
         matches!(kind, Kind::Date | Kind::DateTime { .. } | Kind::Time { .. } | Kind::Text(_) | Kind::Null);
     if !is_read {
-        return Err(Refusal::new(format!("EXTRACT from {kind:?}")));
+        return Err(Refusal::new(format!("EXTRACT from {kind}")));
     }
     Ok(Typed::call(SIGNED, vec![of], move |values| {
         if values[0].is_null() {

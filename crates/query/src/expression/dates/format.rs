@@ -54,7 +54,7 @@ pub(super) fn name(of_month: bool, of: Typed, rules: &Rules) -> Result<Typed, Re
 pub(super) fn formatted(of_time: bool, operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
     let (kind, format) = (operands[0].kind.clone(), operands[1].kind.clone());
     if !matches!(format, Kind::Text(_) | Kind::Null) {
-        return Err(Refusal::new(format!("a format that is {format:?}")));
+        return Err(Refusal::new(format!("a format that is {format}")));
     }
     let rules = *rules;
     if of_time && kind == Kind::Year {

@@ -241,7 +241,7 @@ pub(in crate::expression) fn shifted(
     let (unit, rules) = (unit(name)?, *rules);
     let kinds = (of.kind.clone(), count.kind.clone());
     if !matches!(kinds.1, Kind::Null | Kind::Text(_)) && !kinds.1.is_number() {
-        return Err(Refusal::new(format!("an interval that is {:?}", kinds.1)));
+        return Err(Refusal::new(format!("an interval that is {}", kinds.1)));
     }
     let digits = unit.fsp(&kinds.1);
     let result = match &kinds.0 {
@@ -252,7 +252,7 @@ pub(in crate::expression) fn shifted(
         Kind::Time { fsp } => Kind::DateTime { fsp: digits.max(*fsp) },
         Kind::Null | Kind::Text(_) => text(),
         kind if kind.is_number() && !matches!(kind, Kind::Year | Kind::Bit { .. }) => text(),
-        other => return Err(Refusal::new(format!("{other:?} plus an interval"))),
+        other => return Err(Refusal::new(format!("{other} plus an interval"))),
     };
     // MariaDB shows the digits of the operand, MySQL all or none.
     let shown = if rules.mysql { None } else { Some(digits.max(fsp(&of, As::Date, &rules)?)) };

@@ -53,7 +53,7 @@ pub(super) fn date(value: &Datum, kind: &Kind, rules: &Rules) -> Result<Option<(
             None | Some((_, ..0)) => None,
             Some((number, micros)) => of_number(number, micros, false, rules)?,
         },
-        _ => return Err(Refusal::new(format!("{kind:?} as a date"))),
+        _ => return Err(Refusal::new(format!("{kind} as a date"))),
     })
 }
 
@@ -152,7 +152,7 @@ pub(super) fn time(value: &Datum, kind: &Kind, rules: &Rules) -> Result<Option<i
                 _ => of_clock(number, micros, rules),
             }
         }
-        _ => return Err(Refusal::new(format!("{kind:?} as a time"))),
+        _ => return Err(Refusal::new(format!("{kind} as a time"))),
     })
 }
 
@@ -168,7 +168,7 @@ pub(super) fn either(value: &Datum, kind: &Kind, rules: &Rules) -> Result<Option
         (Datum::Date(_) | Datum::DateTime(_), _) => {
             return Ok(date(value, kind, rules)?.map(|(civil, has_time)| Moment::Date(civil, has_time)));
         }
-        _ => return Err(Refusal::new(format!("{kind:?} as a date or a time"))),
+        _ => return Err(Refusal::new(format!("{kind} as a date or a time"))),
     };
     let odd = || Err(Refusal::new(format!("a date or a time spelled '{text}'")));
     let as_time = |text: &str| match spelling::time(text, rules)? {

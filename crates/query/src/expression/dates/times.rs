@@ -100,7 +100,7 @@ pub(super) fn timestamp(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Re
     let fsp = fsp(&operands[0], As::Date, rules)?.max(fsp(&operands[1], As::Time, rules)?);
     let kinds = (operands[0].kind.clone(), operands[1].kind.clone());
     if kinds.0.is_number() || !is_addable(&kinds.1) {
-        return Err(Refusal::new(format!("TIMESTAMP of {:?} and {:?}", kinds.0, kinds.1)));
+        return Err(Refusal::new(format!("TIMESTAMP of {} and {}", kinds.0, kinds.1)));
     }
     let rules = *rules;
     Ok(Typed::call(Kind::DateTime { fsp }, operands, move |values| {
@@ -150,13 +150,13 @@ pub(super) fn added(sign: i64, operands: Vec<Typed>, rules: &Rules) -> Result<Ty
     let digits = fsp(&operands[0], As::Either, rules)?.max(fsp(&operands[1], As::Time, rules)?);
     let kinds = (operands[0].kind.clone(), operands[1].kind.clone());
     if !is_addable(&kinds.1) {
-        return Err(Refusal::new(format!("{:?} as a time that is added", kinds.1)));
+        return Err(Refusal::new(format!("{} as a time that is added", kinds.1)));
     }
     let result = match &kinds.0 {
         Kind::Date | Kind::DateTime { .. } => Kind::DateTime { fsp: digits },
         Kind::Time { .. } => Kind::Time { fsp: digits },
         Kind::Text(_) | Kind::Null => text(),
-        other => return Err(Refusal::new(format!("{other:?} plus a time"))),
+        other => return Err(Refusal::new(format!("{other} plus a time"))),
     };
     let (kind, rules) = (result.clone(), *rules);
     Ok(Typed::call(kind, operands, move |values| {

@@ -74,6 +74,42 @@ pub(super) fn parse(text: &str, mysql: bool) -> Result<Parsed, Refusal> {
     Ok(if reader.at == text.len() { Parsed::Document(document) } else { Parsed::Invalid })
 }
 
+/// A member's name, if it is one, and the text of an element or member as it stands.
+pub(super) type Part<'a> = (Option<String>, &'a str);
+
+/// The elements or members of a document of MariaDB; `None` if it has none by its type.
+pub(super) fn parts(text: &str) -> Result<Option<Vec<Part<'_>>>, Refusal> {
+    let damaged = || Refusal::new("a text that is no JSON");
+    let mut reader = Reader { text, at: 0, mysql: false, depth: 0 };
+    reader.spaces();
+    let is_object = reader.eat('{');
+    if !is_object && !reader.eat('[') {
+        return Ok(None);
+    }
+    let end = if is_object { '}' } else { ']' };
+    let mut parts = Vec::new();
+    loop {
+        reader.spaces();
+        if reader.eat(end) {
+            return Ok(Some(parts));
+        }
+        let mut name = None;
+        if is_object {
+            name = Some(reader.string()?.ok_or_else(damaged)?.text);
+            reader.spaces();
+            reader.eat(':');
+            reader.spaces();
+        }
+        let start = reader.at;
+        reader.value()?.ok_or_else(damaged)?;
+        parts.push((name, &text[start..reader.at]));
+        reader.spaces();
+        if !reader.eat(',') && !reader.rest().starts_with(end) {
+            return Err(damaged());
+        }
+    }
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,

@@ -2,6 +2,7 @@
 
 mod compare;
 mod document;
+mod key;
 mod path;
 mod read;
 mod search;
@@ -12,6 +13,7 @@ mod write;
 
 pub(super) use compare::order;
 pub(crate) use table::{Item, JsonTable, Otherwise, ValueColumn, path};
+pub(crate) use key::{KeyOf, add_key};
 pub(super) use value::{cast, integer, number};
 
 use super::conversions::textual;
@@ -48,7 +50,7 @@ fn document_kind(of: &Typed, mysql: bool) -> Result<(), Refusal> {
     match (&of.kind, mysql) {
         (Kind::Json | Kind::Text(_) | Kind::Null, _) => Ok(()),
         (Kind::Choice(_) | Kind::Int { .. } | Kind::Decimal { .. }, false) => Ok(()),
-        (kind, _) => Err(Refusal::new(format!("{kind:?} as JSON"))),
+        (kind, _) => Err(Refusal::new(format!("{kind} as JSON"))),
     }
 }
 

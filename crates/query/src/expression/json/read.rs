@@ -5,7 +5,7 @@ use super::super::node::Typed;
 use super::super::strings::ascii;
 use super::super::{Kind, Refusal};
 use super::document::{Json, JsonText, Parsed, parse};
-use super::{SIGNED, at_path, document_kind, of_document, path_of, text_kind};
+use super::{Found, SIGNED, at_path, document, document_kind, of_document, path_of, text_kind};
 
 pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
     let operands = operands.to_vec();
@@ -16,12 +16,9 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         ("json_value", 2) => value(operands, mysql)?,
         ("json_value", 3) if mysql => value_of_length(operands)?,
         ("json_query", 2) if !mysql => {
-            of_document(operands, Kind::Json, mysql, |document, values, kinds| {
-                Ok(match at_path(document, values, kinds)? {
-                    Some(found @ (Json::Array(_) | Json::Object(_))) => Datum::Text(found.spelled()),
-                    _ => Datum::Null,
-                })
-            })?
+            document_kind(&operands[0], mysql)?;
+            let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
+            Typed::call(Kind::Json, operands, move |values| query(values, &kinds))
         }
         ("json_exists", 2) if !mysql => of_document(operands, SIGNED, mysql, |document, values, kinds| {
             Ok(match path_of(&values[0], &kinds[0])? {
@@ -55,6 +52,11 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
             })
         })?,
         ("json_type", 1) => of_document(operands, ascii(), mysql, move |document, _, _| {
+            if mysql && may_hide_type(&document) {
+                return Err(Refusal::new(
+                    "the type of a value that may be a date or time, bytes or a string",
+                ));
+            }
             Ok(Datum::Text(type_name(&document, mysql).to_string()))
         })?,
         ("json_valid", 1) => valid(operands, mysql)?,
@@ -78,6 +80,18 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         }
         _ => return Ok(None),
     }))
+}
+
+/// MariaDB's `JSON_QUERY`: the array or object at a path, as it stands in the document.
+fn query(values: &[Datum], kinds: &[Kind]) -> Result<Datum, Refusal> {
+    let Found::Document(_) = document(&values[0], &kinds[0], false)? else { return Ok(Datum::Null) };
+    let Some(path) = path_of(&values[1], &kinds[1])? else { return Ok(Datum::Null) };
+    if path.has_wildcard() {
+        return Err(Refusal::new("a path to several values"));
+    }
+    let text = values[0].text(&kinds[0])?.unwrap_or_default();
+    let found = path.find_text(&text)?.filter(|found| found.starts_with(['{', '[']));
+    Ok(found.map_or(Datum::Null, |found| Datum::Text(found.to_string())))
 }
 
 fn missing() -> Refusal {
@@ -155,6 +169,25 @@ fn value_of_length(mut operands: Vec<Typed>) -> Result<Typed, Refusal> {
     }))
 }
 
+/// Whether a string of a document of MySQL may be a value of another type, which is read as its text.
+fn may_hide_type(document: &Json) -> bool {
+    let Json::Text(JsonText { text, .. }) = document else { return false };
+    let is_spelled = |form: &str| {
+        text.len() == form.len()
+            && text.bytes().zip(form.bytes()).all(|(found, of)| match of {
+                b'0' => found.is_ascii_digit(),
+                of => found == of,
+            })
+    };
+    let forms = ["0000-00-00", "0000-00-00 00:00:00.000000"];
+    let time = text.strip_prefix('-').unwrap_or(text);
+    let is_time = time.ends_with(|digit: char| digit.is_ascii_digit())
+        && time.split_once('.').is_some_and(|(seconds, fraction)| {
+            fraction.len() == 6 && seconds.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
+        });
+    forms.iter().any(|form| is_spelled(form)) || is_time || text.starts_with("base64:type")
+}
+
 fn type_name(document: &Json, mysql: bool) -> &'static str {
     match document {
         Json::Null => "NULL",
@@ -165,11 +198,17 @@ fn type_name(document: &Json, mysql: bool) -> &'static str {
         Json::Number(number) => match mysql {
             false if number.contains('.') => "DOUBLE",
             false => "INTEGER",
+            // The double would be spelled without the zero.
+            true if is_decimal(number) => "DECIMAL",
             true if number.contains(['.', 'e', 'E']) => "DOUBLE",
             true if number.parse::<i64>().is_ok() => "INTEGER",
             true => "UNSIGNED INTEGER",
         },
     }
+}
+
+fn is_decimal(number: &str) -> bool {
+    number.contains('.') && number.ends_with('0') && !number.ends_with(".0") && !number.contains(['e', 'E'])
 }
 
 fn valid(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {

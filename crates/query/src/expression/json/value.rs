@@ -37,7 +37,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
             let kind = operands[0].kind.clone();
             match (&kind, mysql) {
                 (Kind::Text(_) | Kind::Choice(_) | Kind::Null, _) => {}
-                (Kind::Json, _) | (_, true) => return Err(Refusal::new(format!("JSON_QUOTE of {kind:?}"))),
+                (Kind::Json, _) | (_, true) => return Err(Refusal::new(format!("JSON_QUOTE of {kind}"))),
                 // MariaDB quotes texts alone.
                 _ => return Ok(Some(Typed::call(ascii(), operands, |_| Ok(Datum::Null)))),
             }
@@ -91,7 +91,7 @@ impl Values {
                 Ok(Json::Number(double_text(*number)))
             }
             (Datum::Float(number), _) => Ok(Json::Number(float_text(*number))),
-            (_, Kind::Bit { .. } | Kind::Bytes | Kind::Hex) => Err(Refusal::new(format!("{kind:?} as JSON"))),
+            (_, Kind::Bit { .. } | Kind::Bytes | Kind::Hex) => Err(Refusal::new(format!("{kind} as JSON"))),
             (Datum::DateTime(micros), _) if self.mysql => text(&calendar::date_time_text(*micros, 6)),
             (Datum::Time(micros), _) if self.mysql => text(&calendar::time_text(*micros, 6)),
             (value, kind) => match (value.text(kind)?, kind.is_number()) {

@@ -21,7 +21,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
 /// The types of `ROUND`'s results by that of the operand, with fixed digits or digits that vary.
 fn rounded_kind(from: &Kind, digits: Option<i64>, mysql: bool) -> Result<Kind, Refusal> {
     if from.is_temporal() && (!mysql || from.fsp() > 0) && *from != Kind::Date {
-        return Err(Refusal::new(format!("the rounding of {from:?}")));
+        return Err(Refusal::new(format!("the rounding of {from}")));
     }
     let most = if mysql { MAX_SCALE } else { MAX_SCALE_MARIADB };
     Ok(match (from, exact_scale(from, mysql)) {
@@ -116,7 +116,7 @@ pub(super) fn rounded(number: f64, digits: i64, cuts: bool) -> f64 {
 fn to_whole(of: Typed, up: bool, mysql: bool) -> Result<Typed, Refusal> {
     let from = of.kind.clone();
     if from.is_temporal() && from != Kind::Date {
-        return Err(Refusal::new(format!("the whole part of {from:?}")));
+        return Err(Refusal::new(format!("the whole part of {from}")));
     }
     let kind = match (&from, exact_scale(&from, mysql)) {
         (Kind::Int { unsigned }, _) => Kind::Int { unsigned: *unsigned },
