@@ -156,7 +156,10 @@ impl Collation {
                 .chars()
                 .flat_map(|character| match self.charset.encode(character.encode_utf8(&mut [0; 4])) {
                     Encoded::Bytes(bytes) => bytes.into_owned(),
-                    _ => vec![self.charset.table().and_then(|table| table.byte(character)).unwrap_or(b'?')],
+                    _ => {
+                        let bytes = self.charset.table().and_then(|table| table.bytes(character));
+                        bytes.unwrap_or_else(|| vec![b'?'])
+                    }
                 })
                 .collect(),
         }

@@ -120,12 +120,15 @@ impl Table {
         at
     }
 
-    /// The byte of `character`, the lowest if there are several.
-    pub(crate) fn byte(&self, character: char) -> Option<u8> {
+    /// The bytes of `character`: of several sequences the one that servers write.
+    pub(crate) fn bytes(&self, character: char) -> Option<Vec<u8>> {
         let number = u16::try_from(u32::from(character)).ok()?;
         let at = self.sequences().partition_point(|(own, _)| *own < number);
-        let (own, sequence) = self.sequences().get(at)?;
-        (*own == number).then(|| u8::try_from(*sequence).ok()).flatten()
+        let own = self.sequences()[at..].iter().take_while(|(own, _)| *own == number);
+        let (_, sequence) = own.min_by_key(|(_, sequence)| (is_copy_of_extension(*sequence), *sequence))?;
+        let all = sequence.to_be_bytes();
+        let skipped = all.iter().take(3).take_while(|byte| **byte == 0).count();
+        Some(all[skipped..].to_vec())
     }
 
     pub(super) fn encode(&self, text: &str) -> Encoded<'static> {
@@ -153,6 +156,11 @@ impl Table {
         }
         if ambiguous { Encoded::Ambiguous } else { Encoded::Bytes(bytes.into()) }
     }
+}
+
+/// Whether a sequence of cp932 is of the rows (NEC's) that repeat those of IBM's extension, which are the ones written.
+fn is_copy_of_extension(sequence: u32) -> bool {
+    matches!(sequence, 0xed40..=0xeeff)
 }
 
 fn character_of(cell: u16) -> Option<char> {

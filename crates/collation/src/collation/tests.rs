@@ -25,6 +25,24 @@ fn a_name_means_another_order_on_another_server() {
     }
 }
 
+/// Answers of MariaDB 10.11 on rows that were inserted through UTF-8.
+#[test]
+fn characters_of_two_byte_sequences_are_told_apart() {
+    for (name, texts) in [("cp932_bin", "?~①Ⅷ㈱∵∪￢ソ髙纊"), ("eucjpms_bin", "?①Ⅷ㈱∵∪￢ソ")]
+    {
+        let collation = collation(Server::MariaDb, name);
+        let mut keys: Vec<_> =
+            texts.chars().map(|character| key(collation, &character.to_string())).collect();
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), texts.chars().count(), "{name}");
+    }
+    let collation = collation(Server::MariaDb, "cp932_bin");
+    // 0x875B is before 0xEE5A, which repeats 0xFAAF.
+    assert_eq!(collation.compare("Ⅷ", "髙"), Ordering::Less);
+    assert_eq!(collation.compare("∵", "Ⅷ"), Ordering::Less);
+}
+
 #[test]
 fn padding_counts_as_spaces() {
     for (name, order) in [
