@@ -13,6 +13,8 @@ use crate::expression::division_by_zero;
 
 /// MySQL's `div_precision_increment`.
 const MORE_DIGITS: i8 = 4;
+/// Most digits after the point of a DECIMAL of MySQL.
+const MOST_DIGITS: i8 = 30;
 
 /// The function.
 pub(super) fn function() -> ScalarUDF {
@@ -31,13 +33,13 @@ fn scales(types: &[DataType]) -> Result<(i8, i8)> {
 
 fn returns(types: &[DataType]) -> Result<DataType> {
     let (dividend, _) = scales(types)?;
-    Ok(DataType::Decimal128(DECIMAL128_MAX_PRECISION, (dividend + MORE_DIGITS).min(38)))
+    Ok(DataType::Decimal128(DECIMAL128_MAX_PRECISION, (dividend + MORE_DIGITS).min(MOST_DIGITS)))
 }
 
 fn quotients(dividend: &ArrayRef, divisor: &ArrayRef) -> Result<ArrayRef> {
     let types = [dividend.data_type().clone(), divisor.data_type().clone()];
     let (scale, by_scale) = scales(&types)?;
-    let result = (scale + MORE_DIGITS).min(38);
+    let result = (scale + MORE_DIGITS).min(MOST_DIGITS);
     let shift = u32::try_from(result - scale + by_scale).unwrap_or(0);
     let (dividend, divisor) =
         (dividend.as_primitive::<Decimal128Type>(), divisor.as_primitive::<Decimal128Type>());
