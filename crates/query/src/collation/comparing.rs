@@ -315,6 +315,7 @@ pub(super) fn of_field(field: &Field, server: Server) -> Comparing {
         // A text that is made of none compares as the connection does.
         Ok(Kind::Text(own)) if own.collation.is_none() => Comparing::As(Collating::connection(server)),
         Ok(Kind::Text(own)) => Comparing::As(own),
+        Ok(Kind::Choice(choice)) if choice.has_empty_element() => Comparing::Unknown,
         Ok(Kind::Choice(choice)) if mysql_type.ends_with(')') => {
             Comparing::Choice(ChoiceType { definition: mysql_type.to_string(), collating: choice.collating })
         }

@@ -92,10 +92,16 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The number of an ENUM's element, or the bits of a SET's; 0 of an empty text. `None` if it is no element.
+    /// Whether an element is empty, as is the text of 0: texts do not tell them apart.
+    pub(crate) fn has_empty_element(&self) -> bool {
+        self.elements.iter().any(String::is_empty)
+    }
+
+    /// The number of an ENUM's element, or the bits of a SET's; 0 of an empty text. `None` if it is no element, or may
+    /// be one of two.
     pub(super) fn number(&self, text: &str) -> Option<u64> {
         if text.is_empty() {
-            return Some(0);
+            return (!self.has_empty_element()).then_some(0);
         }
         let place = |text: &str| self.elements.iter().position(|element| element == text);
         if !self.is_set {

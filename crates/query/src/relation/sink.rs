@@ -108,6 +108,13 @@ impl ArrowSink {
             return Error::new(ErrorKind::Unsupported, message);
         }
         let (name, data_type) = match self.schema.fields().get(slot) {
+            Some(field)
+                if matches!((value, field.data_type()), (Value::Decimal(_), DataType::Decimal128(..))) =>
+            {
+                let message =
+                    format!("a number of more than 38 digits ({}) is not computed with", field.name());
+                return Error::new(ErrorKind::Unsupported, message);
+            }
             Some(field) => (field.name().as_str(), field.data_type().to_string()),
             None => ("?", "no column".to_string()),
         };
