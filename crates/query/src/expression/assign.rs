@@ -36,9 +36,9 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
             kind.is_number() || is_text || kind.is_temporal() || matches!(kind, Kind::Choice(_))
         }
         ColumnType::Bit { .. } => {
-            matches!(kind, Kind::Year | Kind::Bit { .. }) || is_plain_number(kind) || is_text
+            matches!(kind, Kind::Year | Kind::Bit { .. } | Kind::Float) || is_plain_number(kind) || is_text
         }
-        ColumnType::Year => is_plain_number(kind) || *kind == Kind::Year || is_text,
+        ColumnType::Year => is_plain_number(kind) || matches!(kind, Kind::Year | Kind::Float) || is_text,
         ColumnType::Date | ColumnType::DateTime { .. } => {
             matches!(kind, Kind::Date | Kind::DateTime { .. } | Kind::Year)
                 || is_plain_number(kind)
