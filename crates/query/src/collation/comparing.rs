@@ -80,10 +80,16 @@ impl Scope {
                 found.next().cloned().unwrap_or(Comparing::Unknown)
             }
             Expr::OuterReferenceColumn(field, _) => of_field(field, self.server),
-            Expr::Literal(value, _) => match value.data_type().is_string() {
-                true => Comparing::As(Collating::connection(self.server)),
-                false => Comparing::Plainly,
-            },
+            Expr::Literal(value, metadata) => {
+                let kind = metadata.as_ref().and_then(|metadata| metadata.inner().get(KIND));
+                let is_document =
+                    kind.is_some_and(|kind| serde_json::from_str(kind).ok() == Some(Kind::Json));
+                match value.data_type().is_string() {
+                    true if is_document && self.server == Server::MySql => Comparing::Document,
+                    true => Comparing::As(Collating::connection(self.server)),
+                    false => Comparing::Plainly,
+                }
+            }
             Expr::ScalarSubquery(subquery) => {
                 let columns = columns_of(&subquery.subquery, self.server)?;
                 columns.into_iter().next().unwrap_or(Comparing::Unknown)
