@@ -12,8 +12,8 @@ mod value;
 mod write;
 
 pub(super) use compare::order;
-pub(crate) use table::{Item, JsonTable, Otherwise, ValueColumn, path};
 pub(crate) use key::{KeyOf, add_key};
+pub(crate) use table::{Item, JsonTable, Otherwise, ValueColumn, path};
 pub(super) use value::{cast, integer, number};
 
 use super::conversions::textual;
