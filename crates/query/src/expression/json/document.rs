@@ -401,6 +401,37 @@ impl Json {
         }
     }
 
+    /// Values in it in the order in which they stand there, as MariaDB finds those of several paths.
+    pub(super) fn in_its_order<'a>(&'a self, mut found: Vec<&'a Json>) -> Result<Vec<&'a Json>, Refusal> {
+        fn walk<'a>(value: &'a Json, all: &mut Vec<&'a Json>) {
+            all.push(value);
+            match value {
+                Json::Array(elements) => elements.iter().for_each(|element| walk(element, all)),
+                Json::Object(members) => members.iter().for_each(|(_, member)| walk(member, all)),
+                _ => {}
+            }
+        }
+        let mut all = Vec::new();
+        walk(self, &mut all);
+        let place = |value: &Json| all.iter().position(|own| std::ptr::eq(*own, value));
+        found.sort_by_key(|value| place(value));
+        match found.windows(2).any(|pair| std::ptr::eq(pair[0], pair[1])) {
+            true => Err(Refusal::new("several paths to one value")),
+            false => Ok(found),
+        }
+    }
+
+    /// Whether an object in it has two members of one name, as MariaDB keeps them.
+    pub(super) fn has_doubled_names(&self) -> bool {
+        match self {
+            Json::Array(elements) => elements.iter().any(Json::has_doubled_names),
+            Json::Object(members) => members.iter().enumerate().any(|(at, (name, value))| {
+                value.has_doubled_names() || members[..at].iter().any(|(other, _)| other.text == name.text)
+            }),
+            _ => false,
+        }
+    }
+
     /// How deep it is nested.
     pub(super) fn depth(&self) -> usize {
         match self {

@@ -90,6 +90,25 @@ impl Path {
         Ok(Some(text))
     }
 
+    /// Whether the end of an array is counted from.
+    pub(super) fn has_last(&self) -> bool {
+        let is_last = |place: &Place| matches!(place, Place::FromEnd(_));
+        self.steps.iter().any(|step| match step {
+            Step::Element(place) => is_last(place),
+            Step::Elements(from, to) => is_last(from) || is_last(to),
+            _ => false,
+        })
+    }
+
+    /// Whether the end of what is no array is counted from, where MariaDB finds nothing.
+    pub(super) fn has_last_of_scalar(&self, document: &Json) -> bool {
+        self.steps.iter().enumerate().any(|(at, step)| {
+            let before = || Path { steps: self.steps[..at].to_vec() };
+            matches!(step, Step::Element(Place::FromEnd(_)))
+                && before().find(document).iter().any(|found| !matches!(found, Json::Array(_)))
+        })
+    }
+
     /// The values that are found; a value that is no array is its own first element.
     pub(super) fn find<'a>(&self, document: &'a Json) -> Vec<&'a Json> {
         let mut found = vec![document];
@@ -121,6 +140,9 @@ fn follow<'a>(step: &Step, value: &'a Json, out: &mut Vec<&'a Json>) {
             }
         }
         (Step::Element(Place::FromStart(0) | Place::FromEnd(0)), other) => out.push(other),
+        (Step::Elements(from, to), other) if from.of(1).unwrap_or(0) == 0 && to.of(1).is_some() => {
+            out.push(other);
+        }
         (Step::Descend, value) => {
             out.push(value);
             match value {

@@ -99,17 +99,25 @@ fn missing() -> Refusal {
 }
 
 fn extract(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
-    of_document(operands, Kind::Json, mysql, |document, values, kinds| {
+    of_document(operands, Kind::Json, mysql, move |document, values, kinds| {
         let (mut found, mut several) = (Vec::new(), values.len() > 1);
         for (value, kind) in values.iter().zip(kinds) {
             let Some(path) = path_of(value, kind)? else { return Ok(Datum::Null) };
+            if !mysql && values.len() > 1 && (path.has_last() || document.has_doubled_names()) {
+                return Err(Refusal::new("several paths to values of which the order is not known"));
+            }
             several |= path.has_wildcard();
-            found.extend(path.find(&document).into_iter().cloned());
+            if mysql || !path.has_last_of_scalar(&document) {
+                found.extend(path.find(&document));
+            }
         }
-        Ok(match (found.is_empty(), several) {
-            (true, _) => Datum::Null,
-            (false, true) => Datum::Text(Json::Array(found).spelled()),
-            (false, false) => Datum::Text(found.remove(0).spelled()),
+        if !mysql && values.len() > 1 {
+            found = document.in_its_order(found)?;
+        }
+        Ok(match (found.as_slice(), several) {
+            ([], _) => Datum::Null,
+            ([first, ..], false) => Datum::Text(first.spelled()),
+            (_, true) => Datum::Text(Json::Array(found.into_iter().cloned().collect()).spelled()),
         })
     })
 }

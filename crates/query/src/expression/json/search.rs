@@ -167,15 +167,7 @@ fn walk(
         }
         Json::Object(members) => {
             for (name, value) in members {
-                let is_plain =
-                    name.text.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
-                        && !name.text.starts_with(|digit: char| digit.is_ascii_digit())
-                        && !name.text.is_empty();
-                let step = match (is_plain, mysql) {
-                    (true, _) => name.text.clone(),
-                    (false, true) => format!("\"{}\"", name.text),
-                    (false, false) => return Err(Refusal::new("a path of a name with odd letters")),
-                };
+                let step = step_to(&name.text, mysql)?;
                 walk(value, &format!("{path}.{step}"), pattern, mysql, paths)?;
             }
         }
@@ -193,6 +185,23 @@ fn walk(
         _ => {}
     }
     Ok(())
+}
+
+/// A name as the servers write it into a path.
+fn step_to(name: &str, mysql: bool) -> Result<String, Refusal> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '$');
+    let is_known = |letter: char| is_plain(letter) || letter.is_alphanumeric() && letter <= '\u{ff}';
+    let begins_plainly = !name.is_empty() && !name.starts_with(|digit: char| digit.is_ascii_digit());
+    match mysql {
+        true if begins_plainly && name.chars().all(is_known) => Ok(name.to_string()),
+        true if name.is_ascii() => Ok(format!("\"{name}\"")),
+        false
+            if begins_plainly && name.chars().all(|letter| is_known(letter) || letter.is_alphanumeric()) =>
+        {
+            Ok(name.to_string())
+        }
+        _ => Err(Refusal::new("a path of a name with odd letters")),
+    }
 }
 
 fn fold(text: &str) -> String {

@@ -169,6 +169,9 @@ fn merged(operands: Vec<Typed>, mysql: bool, patches: bool) -> Result<Typed, Ref
     of_document(operands, Kind::Json, mysql, move |mut merged, values, kinds| {
         for (value, kind) in values.iter().zip(kinds) {
             let Found::Document(next) = document(value, kind, mysql)? else { return Ok(Datum::Null) };
+            if merged.has_doubled_names() || next.has_doubled_names() {
+                return Err(Refusal::new("the merge of documents with two members of one name"));
+            }
             merged = if patches { patched(merged, next, mysql) } else { preserved(merged, next, mysql) };
         }
         Ok(Datum::Text(merged.spelled()))
