@@ -26,12 +26,13 @@ test: setup-test format ## everything that has to hold
 	$(LINTED) cargo test --workspace --profile ci
 
 # What is too long for every change: random tables and statements on real servers, fuzzing. TANADA_SEED= begins elsewhere.
-test-long: setup-test ## campaigns: 3,000 altered tables and 10,000 statements on three servers, a minute of fuzzing
+test-long: setup-test ## campaigns: 3,000 altered tables and 10,000 statements on three servers, 250 kills, a minute of fuzzing
 	scripts/setup --fuzz
 	scripts/fuzz --seconds 60
 	scripts/servers
 	TANADA_SERVERS=target/servers TANADA_TABLES=1000 cargo test --profile ci -p tanada-query --test servers -- --nocapture altered_at_random
 	TANADA_SERVERS=target/servers TANADA_STATEMENTS=5000 cargo test --profile ci -p tanada-query --test servers -- --nocapture random_statements
+	TANADA_KILLS=200 cargo test --profile ci -p tanada --test command -- killed
 
 ANSWERS = cargo test --profile ci -p tanada-query --test answers -- --nocapture
 N ?= 100000

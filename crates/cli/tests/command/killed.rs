@@ -6,7 +6,7 @@
 //! 3. The paper's evaluation is killed while it runs on a volume, placed by each policy that can; that volume is
 //!    checked and asked as well.
 //!
-//! `TANADA_KILLS=500 cargo test -p tanada --test command killed` kills more often.
+//! `TANADA_KILLS=200` kills more often: `make test-long` does.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use tanada_sample::{SampleQuery, TIERING};
 use crate::{directory, tanada};
 
 /// Kills of an ordinary run,
-const KILLS: u64 = 50;
+const KILLS: u64 = 16;
 /// on so many volumes at once: most of the time is spent waiting.
 const VOLUMES: u64 = 2;
 
@@ -28,7 +28,7 @@ const ASKED: usize = 2;
 
 /// Policies of which one run of the paper's evaluation each is killed, at one of so many kills of the others.
 const OF_BENCHMARKS: [&str; 4] = ["benefit", "plan", "static", "history"];
-const KILLS_OF_A_BENCHMARK: u64 = 6;
+const KILLS_OF_A_BENCHMARK: u64 = 4;
 
 /// How often to kill.
 fn kills() -> u64 {
