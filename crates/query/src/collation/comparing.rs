@@ -80,6 +80,11 @@ impl Scope {
                 found.next().cloned().unwrap_or(Comparing::Unknown)
             }
             Expr::OuterReferenceColumn(field, _) => of_field(field, self.server),
+            // NULL is of the type that it stands beside.
+            Expr::Literal(value, _) if value.is_null() => Comparing::Plainly,
+            Expr::Cast(cast) if matches!(cast.expr.as_ref(), Expr::Literal(value, _) if value.is_null()) => {
+                Comparing::Plainly
+            }
             Expr::Literal(value, metadata) => {
                 let kind = metadata.as_ref().and_then(|metadata| metadata.inner().get(KIND));
                 let is_document =
