@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::super::datum::{Datum, Decimal};
+use super::super::datum::Datum;
 use super::super::{Kind, Refusal};
 use super::document::{Json, JsonText};
+use super::key::number_key;
 
 /// How two documents, or a document and a value, compare; `None` if that gives NULL.
 pub(in super::super) fn order(
@@ -57,10 +58,7 @@ fn rank(document: &Json) -> u8 {
 
 pub(super) fn documents(left: &Json, right: &Json) -> Result<Ordering, Refusal> {
     Ok(match (left, right) {
-        (Json::Number(a), Json::Number(b)) => match (Decimal::prefix(a), Decimal::prefix(b)) {
-            (Some(a), Some(b)) => a.compare(b)?,
-            _ => return Err(Refusal::digits()),
-        },
+        (Json::Number(a), Json::Number(b)) => number_key(a)?.cmp(&number_key(b)?),
         (Json::Text(a), Json::Text(b)) => a.text.cmp(&b.text),
         (Json::Truth(a), Json::Truth(b)) => a.cmp(b),
         (Json::Array(a), Json::Array(b)) => {

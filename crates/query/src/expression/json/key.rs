@@ -98,6 +98,12 @@ fn add_string(text: &str, key: &mut Vec<u8>) {
     key.extend([0, END]);
 }
 
+/// The key of a number as it is spelled.
+pub(super) fn number_key(text: &str) -> Result<Vec<u8>, Refusal> {
+    let mut key = Vec::new();
+    add_number(text, &mut key).map(|()| key)
+}
+
 fn add_number(text: &str, key: &mut Vec<u8>) -> Result<(), Refusal> {
     let (is_negative, magnitude) = match text.strip_prefix('-') {
         Some(magnitude) => (true, magnitude),
