@@ -74,42 +74,6 @@ pub(super) fn parse(text: &str, mysql: bool) -> Result<Parsed, Refusal> {
     Ok(if reader.at == text.len() { Parsed::Document(document) } else { Parsed::Invalid })
 }
 
-/// A member's name, if it is one, and the text of an element or member as it stands.
-pub(super) type Part<'a> = (Option<String>, &'a str);
-
-/// The elements or members of a document of MariaDB; `None` if it has none by its type.
-pub(super) fn parts(text: &str) -> Result<Option<Vec<Part<'_>>>, Refusal> {
-    let damaged = || Refusal::new("a text that is no JSON");
-    let mut reader = Reader { text, at: 0, mysql: false, depth: 0 };
-    reader.spaces();
-    let is_object = reader.eat('{');
-    if !is_object && !reader.eat('[') {
-        return Ok(None);
-    }
-    let end = if is_object { '}' } else { ']' };
-    let mut parts = Vec::new();
-    loop {
-        reader.spaces();
-        if reader.eat(end) {
-            return Ok(Some(parts));
-        }
-        let mut name = None;
-        if is_object {
-            name = Some(reader.string()?.ok_or_else(damaged)?.text);
-            reader.spaces();
-            reader.eat(':');
-            reader.spaces();
-        }
-        let start = reader.at;
-        reader.value()?.ok_or_else(damaged)?;
-        parts.push((name, &text[start..reader.at]));
-        reader.spaces();
-        if !reader.eat(',') && !reader.rest().starts_with(end) {
-            return Err(damaged());
-        }
-    }
-}
-
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -398,26 +362,6 @@ impl Json {
                     })
             }
             (left, right) => left == right,
-        }
-    }
-
-    /// Values in it in the order in which they stand there, as MariaDB finds those of several paths.
-    pub(super) fn in_its_order<'a>(&'a self, mut found: Vec<&'a Json>) -> Result<Vec<&'a Json>, Refusal> {
-        fn walk<'a>(value: &'a Json, all: &mut Vec<&'a Json>) {
-            all.push(value);
-            match value {
-                Json::Array(elements) => elements.iter().for_each(|element| walk(element, all)),
-                Json::Object(members) => members.iter().for_each(|(_, member)| walk(member, all)),
-                _ => {}
-            }
-        }
-        let mut all = Vec::new();
-        walk(self, &mut all);
-        let place = |value: &Json| all.iter().position(|own| std::ptr::eq(*own, value));
-        found.sort_by_key(|value| place(value));
-        match found.windows(2).any(|pair| std::ptr::eq(pair[0], pair[1])) {
-            true => Err(Refusal::new("several paths to one value")),
-            false => Ok(found),
         }
     }
 

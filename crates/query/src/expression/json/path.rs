@@ -1,7 +1,7 @@
 //! Paths into documents: `$.a[0]."b c"`, with wildcards.
 
 use super::super::Refusal;
-use super::document::{Json, parts};
+use super::document::Json;
 
 /// Most steps of a path.
 const MAX_STEPS: usize = 100;
@@ -64,30 +64,6 @@ impl Path {
     /// Whether several values may be found.
     pub(super) fn has_wildcard(&self) -> bool {
         self.steps.iter().any(|step| !matches!(step, Step::Member(_) | Step::Element(_)))
-    }
-
-    /// The text of the value that is found in a document of MariaDB, as it stands there; of a path without wildcards.
-    pub(super) fn find_text<'a>(&self, document: &'a str) -> Result<Option<&'a str>, Refusal> {
-        let mut text = document.trim_matches([' ', '\t', '\n', '\r']);
-        for step in &self.steps {
-            let parts = parts(text)?;
-            let is_array = text.starts_with('[');
-            let found = match (step, parts) {
-                (Step::Member(name), Some(parts)) => {
-                    parts.into_iter().find(|(key, _)| key.as_ref() == Some(name)).map(|(_, part)| part)
-                }
-                (Step::Element(place), Some(parts)) if is_array => {
-                    place.of(parts.len()).and_then(|at| parts.get(at)).map(|(_, part)| *part)
-                }
-                (Step::Element(Place::FromStart(0) | Place::FromEnd(0)), _) => Some(text),
-                _ => None,
-            };
-            match found {
-                Some(found) => text = found,
-                None => return Ok(None),
-            }
-        }
-        Ok(Some(text))
     }
 
     /// Whether the end of an array is counted from.

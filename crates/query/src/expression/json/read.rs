@@ -5,6 +5,7 @@ use super::super::node::Typed;
 use super::super::strings::ascii;
 use super::super::{Kind, Refusal};
 use super::document::{Json, JsonText, Parsed, parse};
+use super::spans::{Whole, in_order};
 use super::{Found, SIGNED, at_path, document, document_kind, of_document, path_of, text_kind};
 
 pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
@@ -84,14 +85,19 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
 
 /// MariaDB's `JSON_QUERY`: the array or object at a path, as it stands in the document.
 fn query(values: &[Datum], kinds: &[Kind]) -> Result<Datum, Refusal> {
-    let Found::Document(_) = document(&values[0], &kinds[0], false)? else { return Ok(Datum::Null) };
+    let Found::Document(document) = document(&values[0], &kinds[0], false)? else { return Ok(Datum::Null) };
     let Some(path) = path_of(&values[1], &kinds[1])? else { return Ok(Datum::Null) };
     if path.has_wildcard() {
         return Err(Refusal::new("a path to several values"));
     }
     let text = values[0].text(&kinds[0])?.unwrap_or_default();
-    let found = path.find_text(&text)?.filter(|found| found.starts_with(['{', '[']));
-    Ok(found.map_or(Datum::Null, |found| Datum::Text(found.to_string())))
+    match path.find(&document).first() {
+        Some(found @ (Json::Array(_) | Json::Object(_))) => {
+            let whole = Whole { text: &text, document: &document };
+            whole.spelling(found).map(|spelling| Datum::Text(spelling.to_string()))
+        }
+        _ => Ok(Datum::Null),
+    }
 }
 
 fn missing() -> Refusal {
@@ -112,7 +118,7 @@ fn extract(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
             }
         }
         if !mysql && values.len() > 1 {
-            found = document.in_its_order(found)?;
+            found = in_order(&document, found)?;
         }
         Ok(match (found.as_slice(), several) {
             ([], _) => Datum::Null,

@@ -1,9 +1,12 @@
-//! Where the values of a document lie in its text.
+//! Where the values of a document lie in its text, and in which order.
 
 use std::ops::Range;
 
+use super::super::Refusal;
+use super::document::Json;
+
 /// The places of all values, each before those in it; the text has to be a document.
-pub(super) fn spans(text: &str) -> Vec<Range<usize>> {
+fn spans(text: &str) -> Vec<Range<usize>> {
     let mut scanner = Scanner { bytes: text.as_bytes(), at: 0, spans: Vec::new() };
     scanner.value();
     scanner.spans
@@ -77,6 +80,49 @@ impl Scanner<'_> {
             }
         }
         self.at = self.at.min(self.bytes.len());
+    }
+}
+
+/// A document and its text.
+pub(super) struct Whole<'a> {
+    pub text: &'a str,
+    pub document: &'a Json,
+}
+
+impl<'a> Whole<'a> {
+    /// A value of the document as it is spelled there.
+    pub(super) fn spelling(&self, value: &Json) -> Result<&'a str, Refusal> {
+        let odd = || Refusal::new("a document that is spelled oddly");
+        let at = place(self.document, value).ok_or_else(odd)?;
+        spans(self.text).get(at).and_then(|span| self.text.get(span.clone())).ok_or_else(odd)
+    }
+}
+
+/// Values of a document in the order in which they stand there, as MariaDB finds those of several paths.
+pub(super) fn in_order<'a>(document: &Json, mut found: Vec<&'a Json>) -> Result<Vec<&'a Json>, Refusal> {
+    found.sort_by_key(|value| place(document, value));
+    match found.windows(2).any(|pair| std::ptr::eq(pair[0], pair[1])) {
+        true => Err(Refusal::new("several paths to one value")),
+        false => Ok(found),
+    }
+}
+
+/// How many values of a document are before one of them; `None` if it is not there.
+fn place(document: &Json, wanted: &Json) -> Option<usize> {
+    let mut at = 0;
+    count_before(document, wanted, &mut at).then_some(at)
+}
+
+/// Counts the values before `wanted` into `at`; tells whether it is there.
+fn count_before(value: &Json, wanted: &Json, at: &mut usize) -> bool {
+    if std::ptr::eq(value, wanted) {
+        return true;
+    }
+    *at += 1;
+    match value {
+        Json::Array(elements) => elements.iter().any(|inner| count_before(inner, wanted, at)),
+        Json::Object(members) => members.iter().any(|(_, inner)| count_before(inner, wanted, at)),
+        _ => false,
     }
 }
 

@@ -16,7 +16,7 @@ use super::super::datum::{Datum, Decimal};
 use super::super::{Kind, Refusal, Rules, is_calendar_date};
 use super::document::{Json, Parsed, parse};
 use super::path::{Path, Step};
-use super::spans::spans;
+use super::spans::Whole;
 use super::{Found, document};
 
 /// What a column has in place of a value.
@@ -357,37 +357,6 @@ fn check_date(text: &str, column_type: &ColumnType) -> Result<(), Refusal> {
         _ => true,
     };
     if is_plain { Ok(()) } else { Err(Refusal::new(format!("'{text}' in a column of JSON_TABLE"))) }
-}
-
-/// The document that rows are made of.
-struct Whole<'a> {
-    text: &'a str,
-    document: &'a Json,
-}
-
-impl Whole<'_> {
-    /// A value of the document as it is spelled there.
-    fn spelling(&self, value: &Json) -> Result<&str, Refusal> {
-        let mut at = 0;
-        let odd = || Refusal::new("a document that is spelled oddly");
-        if !place(self.document, value, &mut at) {
-            return Err(odd());
-        }
-        spans(self.text).get(at).and_then(|span| self.text.get(span.clone())).ok_or_else(odd)
-    }
-}
-
-/// Counts the values before `wanted` into `at`; tells whether it is there.
-fn place(value: &Json, wanted: &Json, at: &mut usize) -> bool {
-    if std::ptr::eq(value, wanted) {
-        return true;
-    }
-    *at += 1;
-    match value {
-        Json::Array(elements) => elements.iter().any(|inner| place(inner, wanted, at)),
-        Json::Object(members) => members.iter().any(|(_, inner)| place(inner, wanted, at)),
-        _ => false,
-    }
 }
 
 impl JsonTable {
