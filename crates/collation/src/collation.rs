@@ -5,9 +5,9 @@
 //! SPACE); else the shorter one is less. MariaDB pads the second and the third level in any case.
 
 use std::cmp::Ordering;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
-use crate::weights::{Family, UNICODE_14_0_0};
+use crate::weights::{Codes, Family, Level, UNICODE_14_0_0};
 use crate::{Charset, Encoded, Server, names};
 
 /// A collation of a server.
@@ -37,9 +37,21 @@ pub(crate) struct SingleByteWeights {
     pub(crate) first: [u8; 256],
     /// 0 where there is none.
     pub(crate) second: [u8; 256],
+    pub(crate) codes: OnceLock<Codes>,
 }
 
 impl SingleByteWeights {
+    /// Their codes in sort keys.
+    pub(crate) fn codes(&self) -> &Codes {
+        self.codes.get_or_init(|| {
+            let only = |byte: u8| match self.second[usize::from(byte)] {
+                0 => u16::from(self.first[usize::from(byte)]),
+                _ => 0,
+            };
+            Codes::narrow(only, self.first[0x20])
+        })
+    }
+
     pub(crate) fn of<'a>(&'a self, bytes: impl Iterator<Item = u8> + 'a) -> impl Iterator<Item = u16> + 'a {
         bytes.flat_map(|byte| {
             let (first, second) = (self.first[usize::from(byte)], self.second[usize::from(byte)]);
@@ -121,10 +133,22 @@ impl Collation {
 
     fn compare_weights(&self, family: &Family, levels: &[usize], a: &str, b: &str) -> Ordering {
         let [first, rest @ ..] = levels else { return Ordering::Equal };
-        let (from, order) = match family.level(*first) {
+        let (mut from, mut order) = match family.level(*first) {
             Some(level) => ascii_prefix(level.ascii(), a.as_bytes(), b.as_bytes()),
             None => (0, Ordering::Equal),
         };
+        let contracts = |at: usize| {
+            [a, b].iter().any(|text| match text.as_bytes().get(at..at + 2) {
+                Some([first, second]) => !second.is_ascii() && family.begins_contraction(*first),
+                _ => false,
+            })
+        };
+        if order.is_ne() && contracts(from) {
+            order = Ordering::Equal;
+        }
+        if from > 0 && contracts(from - 1) {
+            from -= 1;
+        }
         // `from` lies after ASCII characters only.
         let (suffix_a, suffix_b) = (a.get(from..).unwrap_or(a), b.get(from..).unwrap_or(b));
         let order = order.then_with(|| self.at_level(family, *first, suffix_a, suffix_b));
@@ -190,7 +214,7 @@ fn by_weights(
 
 /// The weight of a space at `level`.
 pub(crate) fn space_of(family: &Family, level: usize) -> u16 {
-    family.weights(level, " ").next().unwrap_or(0)
+    family.level(level).map_or(0, Level::space)
 }
 
 /// The length of the leading ASCII characters that have the same single weights in both, and the order of the next ones

@@ -21,6 +21,7 @@
 
 mod charset;
 mod collation;
+mod compared;
 mod find;
 mod names;
 mod pattern;
@@ -30,6 +31,7 @@ mod weights;
 
 pub use charset::{Charset, Encoded};
 pub use collation::Collation;
+pub use compared::ComparedKey;
 pub use pattern::Pattern;
 
 /// The server whose tables are meant.

@@ -6,7 +6,7 @@
 //! not binary, and `tis620_thai_ci`, `cp1250_czech_cs` and `latin2_czech_cs`.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use crate::collation::{Rule, SingleByteWeights};
 use crate::weights::{
@@ -47,7 +47,8 @@ fn single_byte(rest: &mut &[u8]) -> Option<(String, SingleByteWeights)> {
     let (first, after) = after.split_first_chunk::<256>()?;
     let (second, after) = after.split_first_chunk::<256>()?;
     *rest = after;
-    Some((String::from_utf8(name.to_vec()).ok()?, SingleByteWeights { first: *first, second: *second }))
+    let weights = SingleByteWeights { first: *first, second: *second, codes: OnceLock::new() };
+    Some((String::from_utf8(name.to_vec()).ok()?, weights))
 }
 
 /// The collation that `server` calls `name`, in lower case.

@@ -1,67 +1,98 @@
 //! Sort keys: byte strings that compare as their texts do in a collation, and are equal where these are.
 //!
-//! Weights are written high byte first, level by level; those of `..._general_ci`, which are code points of capital
-//! letters, as UTF-8, so that a key of ASCII is about as long as its text. In a collation that does not pad, a level
-//! ends with the weight 0, which no character has there, unless it is the last. One that pads compares the end of a
-//! text with infinitely many spaces, which plain weights cannot express. So each run of weights of the space is written
-//! as one such weight and what follows it:
+//! A key is the codes of a text's weights ([`crate::weights::Codes`]), level by level. Characters of ASCII have codes of
+//! one byte, so keys of their texts are about as long as the texts. In a collation that does not pad, a level ends with
+//! 0, unless it is the last. One that pads compares the end of a text with infinitely many spaces:
 //!
-//! | follows                      | written                                                        |
-//! |------------------------------|----------------------------------------------------------------|
-//! | a lesser weight              | 1, the length of the run                                       |
-//! | the end of the text          | 2                                                              |
-//! | a greater weight             | 3, the length of the run with its bits inverted                |
+//! 1. Spaces at the end are left out, and the level ends with a code of its own, 3.
+//! 2. In a run of spaces, each is 2 before a lesser weight and 4 before a greater one. So a text that ends where another
+//!    one has spaces is greater in the first case and less in the second, whatever the lengths of their runs.
 //!
-//! A text that does not end with spaces ends with a run of none. Lengths up to 254 take a byte, greater ones FF and
-//! four bytes.
+//! Texts by bytes that do not pad are their own keys.
 
 use std::sync::LazyLock;
 
 use crate::Collation;
-use crate::collation::{Rule, space_of};
-use crate::weights::{Family, GENERAL, GENERAL_5_0, Level, UNICODE_9_0_0};
+use crate::collation::{Rule, SingleByteWeights};
+use crate::weights::{Codes, END, Family, Found, Level, SPACE, SPACE_BEFORE_LESSER, UNICODE_9_0_0};
 
-const LESSER: u8 = 1;
-const END: u8 = 2;
-const GREATER: u8 = 3;
+/// Codes of bytes that are their own weights.
+static BYTES: LazyLock<Codes> = LazyLock::new(|| Codes::narrow(u16::from, b' '));
 
 impl Collation {
     /// Appends the sort key of `text` to `out`.
     ///
     /// Two keys of one collation compare as [`compare`](Collation::compare) compares their texts, and are equal exactly
     /// where it calls them equal: they serve as keys of hash tables, too.
+    #[inline]
     pub fn sort_key(&self, text: &str, out: &mut Vec<u8>) {
+        self.write_key(text, usize::MAX, out);
+    }
+
+    /// Appends the sort key of `text`, or at least `most` bytes of it if it is longer.
+    pub(crate) fn write_key(&self, text: &str, most: usize, out: &mut Vec<u8>) {
         match self.rule {
             Rule::Unicode(family, levels) => {
-                if self.ascii_key(family, levels, text, out) {
-                    return;
-                }
-                let write = if is_general(family) { write_as_utf8 } else { write_wide };
-                for (at, level) in levels.iter().enumerate() {
-                    let last = at + 1 == levels.len();
-                    let weights = family.weights(*level, text);
-                    let pads = self.pads_at(family, *level);
-                    write_level(weights, pads.then(|| space_of(family, *level)), last, write, out);
+                let limit = out.len().saturating_add(most);
+                for (at, number) in levels.iter().enumerate() {
+                    if let Some(level) = family.level(*number) {
+                        let pads = self.pads_at(family, *number);
+                        let mut writer = Writer { codes: level.codes(), pads, spaces: 0, out };
+                        writer.text(family, (*number, level), text, limit);
+                        writer.end(at + 1 == levels.len());
+                    }
                 }
             }
-            Rule::CodePoints | Rule::Bytes if self.has_plain_bytes(text) => {
-                self.single_weights(text, 0x20, |byte| Some(byte.into()), true, out);
-            }
-            Rule::CodePoints => self.write_bytes(text.bytes().map(u16::from), 0x20, out),
-            Rule::Bytes => self.write_bytes(self.stored(text).iter().map(|byte| u16::from(*byte)), 0x20, out),
-            Rule::SingleByte(weights) => {
-                let space = u16::from(weights.first[0x20]);
-                let weight_of = |byte: u8| {
-                    let (first, second) =
-                        (weights.first[usize::from(byte)], weights.second[usize::from(byte)]);
-                    (second == 0).then_some(first.into())
-                };
-                if self.has_plain_bytes(text) && self.single_weights(text, space, weight_of, true, out) {
-                    return;
-                }
-                self.write_bytes(weights.of(self.stored(text).iter().copied()), space, out);
-            }
+            Rule::CodePoints if !self.pads => out.extend_from_slice(text.as_bytes()),
+            Rule::CodePoints => self.write_bytes(text.as_bytes(), out),
+            Rule::Bytes => self.write_bytes(&self.stored(text), out),
+            Rule::SingleByte(weights) => self.write_single_bytes(weights, &self.stored(text), out),
         }
+    }
+
+    /// Writes the key of the stored `bytes` by their own order.
+    pub(crate) fn write_bytes(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        match self.pads {
+            true => self.write_coded(&BYTES, bytes, bytes.iter().copied().map(u16::from), out),
+            false => out.extend_from_slice(bytes),
+        }
+    }
+
+    /// Writes the key of the stored `bytes` by a table of weights.
+    pub(crate) fn write_single_bytes(&self, weights: &SingleByteWeights, bytes: &[u8], out: &mut Vec<u8>) {
+        self.write_coded(weights.codes(), bytes, weights.of(bytes.iter().copied()), out);
+    }
+
+    /// Writes the only level of `bytes`, whose weights are `weights`.
+    fn write_coded(
+        &self,
+        codes: &Codes,
+        bytes: &[u8],
+        weights: impl Iterator<Item = u16>,
+        out: &mut Vec<u8>,
+    ) {
+        let mut writer = Writer { codes, pads: self.pads, spaces: 0, out };
+        if !writer.bytes(bytes) {
+            weights.for_each(|weight| writer.weight(weight));
+        }
+        writer.end(true);
+    }
+
+    /// The codes of texts' bytes at the first level: 0 for what does not have one byte as its code.
+    pub(crate) fn codes_of_bytes(&self) -> [u8; 256] {
+        let (codes, known) = match self.rule {
+            Rule::Unicode(family, levels) => {
+                let level = levels.first().and_then(|first| family.level(*first));
+                (level.map(Level::codes), 0x80)
+            }
+            Rule::CodePoints => (self.pads.then_some(&*BYTES), 0x100),
+            Rule::Bytes => (self.pads.then_some(&*BYTES), 0x80),
+            Rule::SingleByte(weights) => (Some(weights.codes()), 0x80),
+        };
+        let is_stored_so = matches!(self.rule, Rule::Unicode(..) | Rule::CodePoints);
+        let known = if is_stored_so || self.charset.is_ascii_compatible() { known } else { 0 };
+        let code = |byte| codes.filter(|_| byte < known).map_or(0, |codes| codes.of_bytes()[byte]);
+        std::array::from_fn(code)
     }
 
     /// The weights of `text` as `WEIGHT_STRING(text)` gives them: padding is left out, so weight strings are not for
@@ -90,143 +121,121 @@ impl Collation {
             }
         }
     }
+}
 
-    /// Writes the key of an ASCII text in a collation of one level; false if it is another one, or has characters of no
-    /// weight or of several.
-    fn ascii_key(
-        &self,
-        family: &'static LazyLock<Family>,
-        levels: &[usize],
-        text: &str,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let ([level], true) = (levels, text.is_ascii()) else { return false };
-        let Some(weights) = family.level(*level).map(Level::ascii) else { return false };
-        let is_narrow = is_general(family);
-        let weight_of = |byte: u8| {
-            let weight = weights[usize::from(byte & 0x7f)];
-            (weight != 0 && (!is_narrow || weight < 0x80)).then_some(weight)
-        };
-        self.single_weights(text, weights[0x20], weight_of, is_narrow, out)
-    }
+/// Writes a level of a key.
+struct Writer<'a> {
+    codes: &'a Codes,
+    pads: bool,
+    /// Spaces before what is written next. Always 0 if the level does not pad.
+    spaces: usize,
+    out: &'a mut Vec<u8>,
+}
 
-    /// Whether `text` is stored as the bytes that it has here.
-    fn has_plain_bytes(&self, text: &str) -> bool {
-        self.charset.is_ascii_compatible() && text.is_ascii()
-    }
-
-    /// Writes the key of a text each of whose bytes has one weight, of a byte each if they are narrow; false, and
-    /// nothing is written, if one has none.
+impl Writer<'_> {
+    /// Writes a level of `text`, until `out` has `limit` bytes.
     #[inline]
-    fn single_weights(
-        &self,
-        text: &str,
-        space: u16,
-        weight_of: impl Fn(u8) -> Option<u16>,
-        is_narrow: bool,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        let start = out.len();
-        let text = if self.pads { text.trim_end_matches(' ') } else { text };
-        out.reserve(2 * text.len() + 3);
-        let mut spaces = 0u32;
-        for byte in text.bytes() {
-            let Some(weight) = weight_of(byte) else {
-                out.truncate(start);
-                return false;
-            };
-            if self.pads {
-                if weight == space {
-                    spaces += 1;
-                    continue;
+    fn text(&mut self, family: &Family, (number, level): (usize, &Level), text: &str, limit: usize) {
+        let mut rest = text;
+        while !rest.is_empty() && self.out.len() < limit {
+            let ascii = ascii_prefix(family, rest).min(limit - self.out.len());
+            if ascii > 0 {
+                let (run, after) = rest.split_at(ascii);
+                if !self.bytes(run.as_bytes()) {
+                    run.chars().for_each(|character| self.character(level, character));
                 }
-                if spaces > 0 {
-                    write_weight(space, is_narrow, out);
-                    write_run(spaces, weight < space, out);
-                    spaces = 0;
-                }
+                rest = after;
+                continue;
             }
-            write_weight(weight, is_narrow, out);
+            let mut characters = rest.chars();
+            let Some(character) = characters.next() else { return };
+            rest = characters.as_str();
+            match family.contraction(character, rest) {
+                Some(contraction) => {
+                    rest = contraction.after(rest);
+                    contraction.weights(number).iter().for_each(|weight| self.weight(*weight));
+                }
+                None => self.character(level, character),
+            }
+        }
+    }
+
+    #[inline]
+    fn character(&mut self, level: &Level, character: char) {
+        match level.find(character) {
+            Found::Listed(&[weight]) => self.weight(weight),
+            Found::Listed(weights) => weights.iter().for_each(|weight| self.weight(*weight)),
+            Found::Computed(count, weights) => {
+                weights.iter().take(count.into()).for_each(|weight| self.weight(*weight));
+            }
+        }
+    }
+
+    /// Writes bytes of a text that have a code of one byte each; false, and nothing is written, if one has not.
+    #[inline]
+    fn bytes(&mut self, bytes: &[u8]) -> bool {
+        let start = self.out.len();
+        // A weight whose code is one byte is no less than the space.
+        self.out.resize(start + self.spaces, SPACE);
+        let codes = self.codes.of_bytes();
+        let mut has_all = true;
+        self.out.extend(bytes.iter().map(|byte| {
+            let code = codes[usize::from(*byte)];
+            has_all &= code != 0;
+            code
+        }));
+        if !has_all {
+            self.out.truncate(start);
+            return false;
         }
         if self.pads {
-            write_weight(space, is_narrow, out);
-            out.push(END);
+            self.spaces = self.out[start..].iter().rev().take_while(|code| **code == SPACE).count();
+            self.out.truncate(self.out.len() - self.spaces);
         }
         true
     }
 
-    pub(crate) fn write_bytes(&self, weights: impl Iterator<Item = u16>, space: u16, out: &mut Vec<u8>) {
-        write_level(weights, self.pads().then_some(space), true, |weight, out| out.push(weight as u8), out);
+    #[inline]
+    fn weight(&mut self, weight: u16) {
+        let code = self.codes.of_weight(weight);
+        if self.pads {
+            if code[1] == SPACE {
+                self.spaces += 1;
+                return;
+            }
+            if self.spaces > 0 {
+                let space = if code[1] < SPACE { SPACE_BEFORE_LESSER } else { SPACE };
+                self.out.resize(self.out.len() + self.spaces, space);
+                self.spaces = 0;
+            }
+        }
+        match code {
+            [1, only, ..] => self.out.push(only),
+            [2, first, second, _] => self.out.extend_from_slice(&[first, second]),
+            [_, all @ ..] => self.out.extend_from_slice(&all),
+        }
+    }
+
+    /// Ends the level.
+    #[inline]
+    fn end(self, is_last: bool) {
+        if self.pads {
+            self.out.push(END);
+        } else if !is_last {
+            self.out.push(0);
+        }
     }
 }
 
-/// Whether the weights are code points of capital letters.
-fn is_general(family: &'static LazyLock<Family>) -> bool {
-    std::ptr::eq(family, &GENERAL) || std::ptr::eq(family, &GENERAL_5_0)
-}
-
-fn write_wide(weight: u16, out: &mut Vec<u8>) {
-    out.extend(weight.to_be_bytes());
-}
-
-/// As UTF-8, surrogates among them: its bytes are in the order of the code points.
-fn write_as_utf8(weight: u16, out: &mut Vec<u8>) {
-    let six = |shift: u16| 0x80 | (weight >> shift & 0x3f) as u8;
-    match weight {
-        0..0x80 => out.push(weight as u8),
-        0x80..0x800 => out.extend([0xc0 | (weight >> 6) as u8, six(0)]),
-        _ => out.extend([0xe0 | (weight >> 12) as u8, six(6), six(0)]),
-    }
-}
-
+/// The length of the ASCII characters that `text` begins with, but for one that may begin a contraction.
 #[inline]
-fn write_weight(weight: u16, is_narrow: bool, out: &mut Vec<u8>) {
-    match is_narrow {
-        true => out.push(weight as u8),
-        false => out.extend(weight.to_be_bytes()),
+fn ascii_prefix(family: &Family, text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
     }
-}
-
-/// Writes the weights of a level, padded with the weight `space` if there is one.
-fn write_level(
-    weights: impl Iterator<Item = u16>,
-    space: Option<u16>,
-    last: bool,
-    write: fn(u16, &mut Vec<u8>),
-    out: &mut Vec<u8>,
-) {
-    let Some(space) = space else {
-        weights.for_each(|weight| write(weight, out));
-        if !last {
-            write(0, out);
-        }
-        return;
-    };
-    let mut spaces = 0u32;
-    for weight in weights {
-        if weight == space {
-            spaces += 1;
-            continue;
-        }
-        if spaces > 0 {
-            write(space, out);
-            write_run(spaces, weight < space, out);
-            spaces = 0;
-        }
-        write(weight, out);
-    }
-    write(space, out);
-    out.push(END);
-}
-
-fn write_run(length: u32, lesser: bool, out: &mut Vec<u8>) {
-    out.push(if lesser { LESSER } else { GREATER });
-    let invert = |byte: u8| if lesser { byte } else { !byte };
-    match u8::try_from(length) {
-        Ok(short) if short < u8::MAX => out.push(invert(short)),
-        _ => {
-            out.push(invert(u8::MAX));
-            out.extend(length.to_be_bytes().map(invert));
-        }
+    let bytes = text.as_bytes();
+    match bytes.iter().position(|byte| !byte.is_ascii()) {
+        Some(end) if end > 0 && family.begins_contraction(bytes[end - 1]) => end - 1,
+        end => end.unwrap_or(bytes.len()),
     }
 }

@@ -23,11 +23,8 @@ impl Collation {
     /// Appends the sort key of the stored string `bytes`, as [`sort_key`](Collation::sort_key) does that of a text.
     pub fn sort_key_of_stored(&self, bytes: &[u8], out: &mut Vec<u8>) {
         match self.rule {
-            Rule::SingleByte(weights) => {
-                let space = u16::from(weights.first[0x20]);
-                self.write_bytes(weights.of(bytes.iter().copied()), space, out);
-            }
-            Rule::Bytes => self.write_bytes(bytes.iter().map(|byte| u16::from(*byte)), 0x20, out),
+            Rule::SingleByte(weights) => self.write_single_bytes(weights, bytes, out),
+            Rule::Bytes => self.write_bytes(bytes, out),
             _ => self.sort_key(&self.text(bytes), out),
         }
     }

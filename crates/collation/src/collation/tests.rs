@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use proptest::prelude::*;
 
 use super::*;
+use crate::ComparedKey;
 
 fn collation(server: Server, name: &str) -> &'static Collation {
     Collation::lookup(server, name).unwrap_or_else(|| panic!("{name}"))
@@ -139,21 +140,51 @@ fn every_data_file_is_whole() {
     assert!(matches!(german.rule, Rule::SingleByte(_)));
 }
 
-/// Texts of characters that share weights, carry accents, expand, contract or are ignored.
+/// Characters that share weights, carry accents, expand, contract, are ignored, or weigh as spaces or less.
+const LETTERS: &str = " \t\n!aAbBlLzZéÉäßæÆ?·\u{a0}\u{2003}\u{301}\u{308}\u{0}\u{1f}\u{7f}\u{e40}\u{e01}\u{e02}\u{dd9}\u{dcf}\u{dca}\
+    中가각ｱアぁИ\u{306}яŁ😀\u{20000}\u{11131}\u{11127}";
+
 fn text() -> impl Strategy<Value = String> {
-    let letters: Vec<char> = " \t!aAbBzZéÉäßæÆ?\u{301}\u{308}\u{0}\u{e40}\u{e01}\u{e02}\u{dd9}\u{dcf}\u{dca}中가각ｱアぁ😀\u{20000}".chars().collect();
-    prop::collection::vec(prop::sample::select(letters), 0..7)
-        .prop_map(|letters| letters.into_iter().collect())
+    let letters: Vec<char> = LETTERS.chars().collect();
+    let letter = prop_oneof![
+        8 => prop::sample::select(letters),
+        1 => Just(' '),
+        1 => prop::char::range('\0', '\u{ffff}'),
+        1 => any::<char>(),
+    ];
+    prop::collection::vec(letter, 0..8).prop_map(|letters| letters.into_iter().collect())
+}
+
+/// That keys of texts, and comparison with a key, are in the order of the texts.
+fn check_keys(name: &str, server: Server, [a, b]: [&str; 2]) -> Result<(), TestCaseError> {
+    let collation = collation(server, name);
+    let expected = collation.compare(a, b);
+    if let Rule::Unicode(family, levels) = collation.rule {
+        let by_weights = levels.iter().map(|level| collation.at_level(family, *level, a, b));
+        let by_weights = by_weights.fold(Ordering::Equal, Ordering::then);
+        prop_assert_eq!(expected, by_weights, "{} {:?} {:?}", name, a, b);
+    }
+    let keys = [a, b].map(|text| key(collation, text));
+    prop_assert_eq!(keys[0].cmp(&keys[1]), expected, "{} {:?} {:?} {:02x?}", name, a, b, keys);
+    let compared = ComparedKey::new(collation, &keys[1]);
+    let found = compared.order_of(a, &mut vec![7]);
+    prop_assert_eq!(found, expected, "{} {:?} with the key of {:?} {:02x?}", name, a, b, keys);
+    Ok(())
 }
 
 proptest! {
     #[test]
-    fn sort_keys_compare_as_their_texts(a in text(), b in text()) {
+    fn sort_keys_compare_as_their_texts(a in text(), b in text(), common in text()) {
+        let longer = [common.clone() + &a, common.clone() + &b];
         for server in [Server::MySql, Server::MariaDb] {
-            for name in Collation::names(server).filter(|name| !name.starts_with("cp") && !name.starts_with("latin")) {
-                let collation = collation(server, name);
-                let order = key(collation, &a).cmp(&key(collation, &b));
-                prop_assert_eq!(order, collation.compare(&a, &b), "{} {:?} {:?}", name, a, b);
+            for name in Collation::names(server) {
+                let is_single_byte = matches!(collation(server, name).rule, Rule::SingleByte(_) | Rule::Bytes);
+                if is_single_byte && !name.starts_with("latin1") && !name.starts_with("sjis") {
+                    continue;
+                }
+                check_keys(name, server, [&a, &b])?;
+                check_keys(name, server, [&longer[0], &longer[1]])?;
+                check_keys(name, server, [&longer[0], &common])?;
             }
         }
     }
@@ -161,10 +192,65 @@ proptest! {
     fn sort_keys_of_ascii_compare_as_their_texts(a in "[\\t !A-Ca-c~]{0,6}", b in "[\\t !A-Ca-c~]{0,6}") {
         for server in [Server::MySql, Server::MariaDb] {
             for name in Collation::names(server) {
-                let collation = collation(server, name);
-                let order = key(collation, &a).cmp(&key(collation, &b));
-                prop_assert_eq!(order, collation.compare(&a, &b), "{} {:?} {:?}", name, a, b);
+                check_keys(name, server, [&a, &b])?;
             }
         }
+    }
+    #[test]
+    fn sort_keys_of_stored_strings_are_those_of_their_texts(text in "[\\t !A-Ca-cäß~]{0,6}") {
+        for server in [Server::MySql, Server::MariaDb] {
+            for name in Collation::names(server) {
+                let collation = collation(server, name);
+                if let Encoded::Bytes(stored) = collation.charset.encode(&text) {
+                    let mut own = Vec::new();
+                    collation.sort_key_of_stored(&stored, &mut own);
+                    prop_assert_eq!(own, key(collation, &text), "{} {:?}", name, text);
+                }
+            }
+        }
+    }
+}
+
+/// What comparison and keys take for granted: of ASCII alone nothing contracts.
+#[test]
+fn contractions_of_ascii_go_on_with_other_characters() {
+    let mut found = 0;
+    for server in [Server::MySql, Server::MariaDb] {
+        for name in Collation::names(server) {
+            if let Rule::Unicode(family, _) = collation(server, name).rule {
+                let pairs = (0..0x80u8)
+                    .flat_map(|first| (0..0x80u8).map(move |second| [first, second].map(char::from)));
+                for [first, second] in pairs {
+                    let rest = String::from_iter([second, 'a', 'b']);
+                    assert!(family.contraction(first, &rest).is_none(), "{name} {first:?} {second:?}");
+                }
+                found += usize::from(family.has_contractions_of_ascii());
+            }
+        }
+    }
+    assert!(found > 0);
+}
+
+/// Answers of MariaDB 11.8.
+#[test]
+fn ascii_contracts_with_what_follows() {
+    let collation = collation(Server::MariaDb, "utf8mb4_uca1400_ai_ci");
+    assert_eq!(collation.compare("l\u{b7}", "\u{140}"), Ordering::Equal);
+    assert_eq!(collation.compare("al\u{b7}a", "aL\u{b7}b"), Ordering::Less);
+}
+
+#[test]
+fn keys_of_ascii_are_about_as_long_as_their_texts() {
+    let text = "Name 123 of some street";
+    for (name, more) in [
+        ("utf8mb4_general_ci", 1),
+        ("utf8mb4_unicode_ci", 1),
+        ("utf8mb4_0900_ai_ci", 0),
+        ("latin1_swedish_ci", 1),
+        ("utf8mb4_bin", 1),
+        ("utf8mb4_uca1400_nopad_ai_ci", 0),
+    ] {
+        let collation = collation(Server::MariaDb, name);
+        assert_eq!(key(collation, text).len(), text.len() + more, "{name}");
     }
 }

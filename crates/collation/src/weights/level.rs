@@ -3,6 +3,10 @@
 //! Code points are divided into pages of 256. A page that lies within one run refers to the run; any other has an entry
 //! for each code point, which says where in one list its weights begin and how many there are.
 
+use std::sync::OnceLock;
+
+use super::codes::Codes;
+
 const PAGE: u32 = 256;
 /// Bits of an entry that hold the number of weights.
 const COUNT_BITS: u32 = 5;
@@ -52,6 +56,7 @@ pub(crate) struct Level {
     weights: Box<[u16]>,
     /// The weight of each ASCII character that has just one, 0 for any other.
     ascii: [u16; 128],
+    codes: OnceLock<Codes>,
 }
 
 impl Level {
@@ -77,6 +82,24 @@ impl Level {
     /// The weight of each ASCII character, 0 where it has none or several.
     pub(crate) fn ascii(&self) -> &[u16; 128] {
         &self.ascii
+    }
+
+    /// The codes of its weights in sort keys.
+    #[inline]
+    pub(crate) fn codes(&self) -> &Codes {
+        self.codes.get_or_init(|| {
+            let single = |byte: u8| self.ascii.get(usize::from(byte)).copied().unwrap_or(0);
+            Codes::wide(single, self.space())
+        })
+    }
+
+    /// The first weight of a space; 0 if it has none.
+    pub(crate) fn space(&self) -> u16 {
+        match self.find(' ') {
+            Found::Listed(weights) => weights.first().copied().unwrap_or(0),
+            Found::Computed(0, _) => 0,
+            Found::Computed(_, [first, _]) => first,
+        }
     }
 }
 
@@ -123,6 +146,7 @@ impl LevelBuilder {
             entries: self.entries.into(),
             weights: self.weights.into(),
             ascii: [0; 128],
+            codes: OnceLock::new(),
         };
         let single = |byte: u8| match level.find(char::from(byte)) {
             Found::Computed(1, [weight, _]) | Found::Listed(&[weight]) => weight,

@@ -3,12 +3,14 @@
 //! Collations of one family share the weights and differ in the levels that they compare: `utf8mb4_0900_ai_ci` takes
 //! the first of the three of Unicode 9.0.0, `utf8mb4_0900_as_cs` all.
 
+mod codes;
 mod file;
 mod level;
 
 use std::str::Chars;
 use std::sync::LazyLock;
 
+pub(crate) use codes::{Codes, END, SPACE, SPACE_BEFORE_LESSER};
 pub(crate) use level::{Found, Level};
 
 /// Weights of all code points at up to three levels (base letters, accents, case), and of sequences that weigh as one.
@@ -17,13 +19,34 @@ pub(crate) struct Family {
     levels: Vec<Level>,
     /// Ascending by code points.
     contractions: Vec<Contraction>,
-    /// The first code point that begins a contraction.
-    first_contraction: Option<char>,
+    /// Code points that a contraction begins with.
+    firsts: Points,
+    /// Code points that stand second in a contraction.
+    seconds: Points,
+}
+
+/// A set of code points: bit `n % 64` of word `n / 64` is code point `n`.
+#[derive(Debug, Default)]
+struct Points(Box<[u64]>);
+
+impl Points {
+    fn new(points: impl Iterator<Item = char> + Clone) -> Points {
+        let points = points.map(|point| point as usize);
+        let mut words = vec![0u64; points.clone().max().map_or(0, |last| last / 64 + 1)];
+        points.for_each(|point| words[point / 64] |= 1 << (point % 64));
+        Points(words.into())
+    }
+
+    #[inline]
+    fn contain(&self, point: char) -> bool {
+        let point = point as usize;
+        self.0.get(point / 64).is_some_and(|word| word >> (point % 64) & 1 == 1)
+    }
 }
 
 /// A sequence of code points with weights of its own.
 #[derive(Debug)]
-struct Contraction {
+pub(crate) struct Contraction {
     points: Box<[char]>,
     /// By level.
     weights: [Box<[u16]>; 3],
@@ -50,8 +73,9 @@ impl Family {
     }
 
     fn new(levels: Vec<Level>, contractions: Vec<Contraction>) -> Family {
-        let first_contraction = contractions.first().and_then(|first| first.points.first().copied());
-        Family { levels, contractions, first_contraction }
+        let points = |at: usize| contractions.iter().filter_map(move |own| own.points.get(at).copied());
+        let (firsts, seconds) = (Points::new(points(0)), Points::new(points(1)));
+        Family { levels, contractions, firsts, seconds }
     }
 
     /// The level with the number `level`.
@@ -74,10 +98,25 @@ impl Family {
     }
 
     /// The longest contraction that `first` and `rest` begin with.
-    fn contraction(&self, first: char, rest: &str) -> Option<&Contraction> {
-        if self.first_contraction.is_none_or(|least| first < least) {
-            return None;
-        }
+    #[inline]
+    pub(crate) fn contraction(&self, first: char, rest: &str) -> Option<&Contraction> {
+        let may_begin = self.firsts.contain(first)
+            && rest.chars().next().is_some_and(|second| self.seconds.contain(second));
+        if may_begin { self.longest_contraction(first, rest) } else { None }
+    }
+
+    /// Whether the ASCII character `first` begins a contraction. What follows it there is not of ASCII.
+    #[inline]
+    pub(crate) fn begins_contraction(&self, first: u8) -> bool {
+        self.firsts.contain(char::from(first))
+    }
+
+    /// Whether some ASCII character begins a contraction.
+    pub(crate) fn has_contractions_of_ascii(&self) -> bool {
+        (0..0x80).any(|first| self.begins_contraction(first))
+    }
+
+    fn longest_contraction(&self, first: char, rest: &str) -> Option<&Contraction> {
         let from = self.contractions.partition_point(|own| own.points[0] < first);
         let begun = self.contractions[from..].iter().take_while(|own| own.points[0] == first);
         let matching = begun.filter(|own| {
@@ -85,6 +124,20 @@ impl Family {
             own.points[1..].iter().all(|point| rest.next() == Some(*point))
         });
         matching.max_by_key(|own| own.points.len())
+    }
+}
+
+impl Contraction {
+    /// What follows it in a text, where `rest` follows its first code point.
+    pub(crate) fn after<'a>(&self, rest: &'a str) -> &'a str {
+        let mut characters = rest.chars();
+        characters.by_ref().take(self.points.len().saturating_sub(1)).for_each(drop);
+        characters.as_str()
+    }
+
+    /// Its weights at the level with the number `level`.
+    pub(crate) fn weights(&self, level: usize) -> &[u16] {
+        self.weights.get(level).map_or(&[], |weights| weights)
     }
 }
 
@@ -118,8 +171,8 @@ impl Iterator for Weights<'_> {
             }
             let character = self.characters.next()?;
             if let Some(contraction) = self.family.contraction(character, self.characters.as_str()) {
-                self.characters.nth(contraction.points.len() - 2);
-                self.listed = contraction.weights.get(self.number).map_or(&[], |weights| weights);
+                self.characters = contraction.after(self.characters.as_str()).chars();
+                self.listed = contraction.weights(self.number);
                 continue;
             }
             match self.level?.find(character) {
