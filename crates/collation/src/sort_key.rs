@@ -1,12 +1,12 @@
 //! Sort keys: byte strings that compare as their texts do in a collation, and are equal where these are.
 //!
-//! A key is the codes of a text's weights ([`crate::weights::Codes`]), level by level. Characters of ASCII have codes of
-//! one byte, so keys of their texts are about as long as the texts. In a collation that does not pad, a level ends with
-//! 0, unless it is the last. One that pads compares the end of a text with infinitely many spaces:
+//! A key is the codes of a text's weights ([`crate::weights::Codes`]), level by level. Characters of ASCII have codes
+//! of one byte, so keys of their texts are about as long as the texts. In a collation that does not pad, a level ends
+//! with 0, unless it is the last. One that pads compares the end of a text with infinitely many spaces:
 //!
 //! 1. Spaces at the end are left out, and the level ends with a code of its own, 3.
-//! 2. In a run of spaces, each is 2 before a lesser weight and 4 before a greater one. So a text that ends where another
-//!    one has spaces is greater in the first case and less in the second, whatever the lengths of their runs.
+//! 2. In a run of spaces, each is 2 before a lesser weight and 4 before a greater one. So a text that ends where
+//!    another one has spaces is greater in the first case and less in the second, whatever the lengths of their runs.
 //!
 //! Texts by bytes that do not pad are their own keys.
 

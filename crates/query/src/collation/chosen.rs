@@ -6,7 +6,7 @@ use std::mem::size_of;
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, StringViewArray, StringViewBuilder,
+    Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, StringViewArray, StringViewBuilder,
 };
 use datafusion::arrow::compute::{cast, nullif};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
@@ -112,7 +112,7 @@ impl AggregateUDFImpl for Chosen {
         let mut fields =
             vec![Arc::new(Field::new(name("text"), arguments.return_field.data_type().clone(), true))];
         if self.choice != Choice::First {
-            fields.push(Arc::new(Field::new(name("key"), DataType::Binary, true)));
+            fields.push(Arc::new(Field::new(name("key"), DataType::BinaryView, true)));
         }
         Ok(fields)
     }
@@ -177,20 +177,17 @@ impl Groups {
         filter: Option<&BooleanArray>,
     ) -> Result<()> {
         let texts = views(values)?;
-        let keys: Option<&BinaryArray> = match self.choice {
+        let keys = match self.choice {
             Choice::First => None,
-            _ => values.get(1).and_then(|keys| keys.as_binary_opt::<i32>()),
+            _ => Some(keys(values)?),
         };
-        if keys.is_none() && self.choice != Choice::First {
-            return plan_err!("texts are chosen by their sort keys");
-        }
         for (row, group) in groups.enumerate() {
             let passes = filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row));
             let is_kept = self.choice == Choice::First && self.texts[group].is_some();
             if is_kept || !passes || texts.is_null(row) {
                 continue;
             }
-            self.offer(group, texts.value(row), keys.map_or(&[], |keys| keys.value(row)));
+            self.offer(group, texts.value(row), keys.as_ref().map_or(&[], |keys| keys.value(row)));
         }
         Ok(())
     }
@@ -221,6 +218,14 @@ pub(super) fn views(values: &[ArrayRef]) -> Result<StringViewArray> {
     }
 }
 
+/// The keys that texts are chosen by.
+pub(super) fn keys(values: &[ArrayRef]) -> Result<BinaryViewArray> {
+    match values.get(1) {
+        Some(keys) => Ok(cast(keys, &DataType::BinaryView)?.as_binary_view().clone()),
+        None => plan_err!("texts are chosen by their sort keys"),
+    }
+}
+
 impl GroupsAccumulator for Groups {
     fn update_batch(
         &mut self,
@@ -241,7 +246,7 @@ impl GroupsAccumulator for Groups {
         let (texts, keys) = self.taken(emit_to)?;
         Ok(match self.choice {
             Choice::First => vec![texts],
-            _ => vec![texts, Arc::new(keys.iter().map(Option::as_deref).collect::<BinaryArray>())],
+            _ => vec![texts, Arc::new(keys.iter().map(Option::as_deref).collect::<BinaryViewArray>())],
         })
     }
 
@@ -255,7 +260,11 @@ impl GroupsAccumulator for Groups {
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        let Some(filter) = filter else { return Ok(values.to_vec()) };
+        let mut values = values.to_vec();
+        if self.choice != Choice::First {
+            values[1] = Arc::new(keys(&values)?);
+        }
+        let Some(filter) = filter else { return Ok(values) };
         let left_out: BooleanArray = filter.iter().map(|passes| Some(passes != Some(true))).collect();
         values.iter().map(|array| Ok(nullif(array, &left_out)?)).collect()
     }
@@ -293,7 +302,7 @@ impl Accumulator for One {
         let key = (!text.is_null()).then(|| self.groups.keys[0].to_vec());
         Ok(match self.groups.choice {
             Choice::First => vec![text],
-            _ => vec![text, ScalarValue::Binary(key)],
+            _ => vec![text, ScalarValue::BinaryView(key)],
         })
     }
 
@@ -313,7 +322,7 @@ mod tests {
     fn arrays() -> Vec<ArrayRef> {
         let texts = StringViewArray::from(vec![Some("b"), Some("B"), None, Some("a"), Some("A")]);
         let keys: Vec<Option<&[u8]>> = vec![Some(b"B"), Some(b"B"), None, Some(b"A"), Some(b"A")];
-        vec![Arc::new(texts), Arc::new(BinaryArray::from(keys))]
+        vec![Arc::new(texts), Arc::new(BinaryViewArray::from(keys))]
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::array::{ArrayRef, AsArray, BinaryBuilder};
+use datafusion::arrow::array::{ArrayRef, AsArray, BinaryViewBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, plan_err};
@@ -45,7 +45,7 @@ impl ScalarUDFImpl for DocumentKey {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Binary)
+        Ok(DataType::BinaryView)
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -68,7 +68,7 @@ impl ScalarUDFImpl for DocumentKey {
 
 fn keys(documents: &ArrayRef, of: KeyOf) -> Result<ArrayRef> {
     let documents = cast(documents, &DataType::Utf8View)?;
-    let mut keys = BinaryBuilder::new();
+    let mut keys = BinaryViewBuilder::new();
     let mut key = Vec::new();
     for document in documents.as_string_view() {
         match document {

@@ -191,12 +191,12 @@ fn ranked(union: &Union) -> Result<LogicalPlan> {
             .iter()
             .map(|(qualifier, field)| Expr::Column(Column::new(qualifier.cloned(), field.name())));
         let number = u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes().to_vec();
-        let rank = lit(ScalarValue::Binary(Some(number))).alias(RANK);
+        let rank = lit(ScalarValue::BinaryView(Some(number))).alias(RANK);
         let columns = columns.chain([rank]).collect();
         inputs.push(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, query)?)));
     }
     let fields = union.schema.iter().map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
-    let rank = Arc::new(Field::new(RANK, DataType::Binary, false));
+    let rank = Arc::new(Field::new(RANK, DataType::BinaryView, false));
     let fields = fields.chain([(None, rank)]).collect();
     let schema = DFSchema::new_with_metadata(fields, union.schema.metadata().clone())?;
     Ok(LogicalPlan::Union(Union { inputs, schema: Arc::new(schema) }))

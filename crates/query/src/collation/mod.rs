@@ -5,6 +5,7 @@
 //!
 //! - comparisons, joins, IN, ORDER BY and windows take [`sort_key`](sort_key::NAME) of their texts, byte strings that
 //!   compare as the texts do, so that hash joins and sorts stay as they are;
+//! - where a text is compared with constants, its key is not made ([`comparison`]);
 //! - GROUP BY, DISTINCT and what becomes of UNION, EXCEPT and INTERSECT group by the keys and show the text that was
 //!   read first;
 //! - MIN and MAX choose by the keys; LIKE is matched character by character;
@@ -17,6 +18,7 @@ mod choice;
 mod choices;
 mod chosen;
 mod comparing;
+mod comparison;
 mod correlated;
 mod document_key;
 mod grouping;
@@ -30,6 +32,7 @@ mod sort_key;
 pub use chosen::aggregates;
 pub(crate) use chosen::shows_one_text;
 pub(crate) use comparing::{Texts, collation_of};
+pub(crate) use comparison::{DirectComparisonRule, TextComparison, with_direct_comparisons};
 pub use rule::CollationRule;
 pub(crate) use sort_key::{NAME as SORT_KEY, keyed_column, keyed_text};
 

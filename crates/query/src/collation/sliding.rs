@@ -6,13 +6,13 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewBuilder};
+use datafusion::arrow::array::{Array, ArrayRef, StringViewBuilder};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::Accumulator;
 
-use super::chosen::{Choice, views};
+use super::chosen::{Choice, keys, views};
 
 /// A text in the frame.
 #[derive(Debug)]
@@ -43,9 +43,7 @@ impl Sliding {
 impl Accumulator for Sliding {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let texts = views(values)?;
-        let Some(keys) = values.get(1).and_then(|keys| keys.as_binary_opt::<i32>()) else {
-            return plan_err!("texts are chosen by their sort keys");
-        };
+        let keys = keys(values)?;
         for row in 0..texts.len() {
             if texts.is_valid(row) {
                 let key = keys.value(row);
@@ -95,7 +93,7 @@ impl Accumulator for Sliding {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{BinaryArray, StringViewArray};
+    use datafusion::arrow::array::{BinaryViewArray, StringViewArray};
 
     use super::*;
 
@@ -109,7 +107,7 @@ mod tests {
             let mut sliding = Sliding::new(choice, DataType::Utf8View);
             let row = |row: usize| -> Vec<ArrayRef> {
                 let key = texts[row].map(|text| text.to_ascii_uppercase().into_bytes());
-                let key: BinaryArray = [key.as_deref()].into_iter().collect();
+                let key: BinaryViewArray = [key.as_deref()].into_iter().collect();
                 vec![Arc::new(StringViewArray::from(vec![texts[row]])), Arc::new(key)]
             };
             (0..2).for_each(|no| sliding.update_batch(&row(no)).unwrap());

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryArray};
-use datafusion::arrow::buffer::{Buffer, OffsetBuffer};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, make_view};
+use datafusion::arrow::buffer::Buffer;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::metadata::FieldMetadata;
@@ -18,6 +18,13 @@ use crate::expression::Collating;
 
 /// Name of the function.
 pub(crate) const NAME: &str = "sort_key";
+
+/// Bytes of a value that a view holds itself.
+const INLINE_BYTES: usize = 12;
+/// Bytes of keys after which another block begins.
+const BLOCK_BYTES: usize = 1 << 29;
+/// Most bytes of a key: views count with 31 bits.
+const MAX_KEY_BYTES: usize = 1 << 30;
 
 /// Metadata key of a literal that is the key of a text: that text.
 const TEXT: &str = "tanada.text";
@@ -33,13 +40,13 @@ pub(super) fn function() -> ScalarUDF {
 /// The key of `text`; that of a literal is a literal.
 pub(super) fn key_of(text: Expr, collation: &'static Collation, name: &str) -> Expr {
     match &text {
-        Expr::Literal(value, _) if value.is_null() => lit(ScalarValue::Binary(None)),
+        Expr::Literal(value, _) if value.is_null() => lit(ScalarValue::BinaryView(None)),
         Expr::Literal(value, _) => match value.try_as_str().flatten() {
             Some(text) if collation.holds(text) => {
                 let mut key = Vec::new();
                 collation.sort_key(text, &mut key);
                 let metadata = BTreeMap::from([(TEXT.to_string(), text.to_string())]);
-                Expr::Literal(ScalarValue::Binary(Some(key)), Some(FieldMetadata::new(metadata)))
+                Expr::Literal(ScalarValue::BinaryView(Some(key)), Some(FieldMetadata::new(metadata)))
             }
             _ => FUNCTION.call(vec![text, lit(name)]),
         },
@@ -61,7 +68,7 @@ pub(crate) fn keyed_column(expression: &Expr) -> Option<(&datafusion::common::Co
 /// The text that a literal is the key of.
 pub(crate) fn keyed_text(expression: &Expr) -> Option<&str> {
     match expression {
-        Expr::Literal(ScalarValue::Binary(Some(_)), Some(metadata)) => {
+        Expr::Literal(ScalarValue::BinaryView(Some(_)), Some(metadata)) => {
             metadata.inner().get(TEXT).map(String::as_str)
         }
         _ => None,
@@ -81,7 +88,7 @@ impl ScalarUDFImpl for SortKey {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Binary)
+        Ok(DataType::BinaryView)
     }
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -114,21 +121,31 @@ fn keys(texts: &ArrayRef, collation: &Collation) -> Result<ArrayRef> {
         _ => cast(texts, &DataType::Utf8View)?,
     };
     let texts = texts.as_string_view();
-    let mut bytes: Vec<u8> = Vec::with_capacity(texts.len() * 16);
-    let mut ends: Vec<i32> = Vec::with_capacity(texts.len() + 1);
-    ends.push(0);
+    // The lowest 32 bits of a view are the length.
+    let lengths = texts.views().iter().map(|view| *view as u32 as usize).sum::<usize>();
+    let mut bytes: Vec<u8> = Vec::with_capacity((lengths + texts.len()).min(BLOCK_BYTES));
+    let mut blocks: Vec<Buffer> = Vec::new();
+    let mut views: Vec<u128> = Vec::with_capacity(texts.len());
     for row in 0..texts.len() {
+        let start = bytes.len();
         if texts.is_valid(row) {
             collation.sort_key(texts.value(row), &mut bytes);
         }
-        match i32::try_from(bytes.len()) {
-            Ok(end) => ends.push(end),
-            Err(_) => return exec_err!("texts of more than 2 GiB are compared at once"),
+        let key = &bytes[start..];
+        if key.len() > MAX_KEY_BYTES {
+            return exec_err!("a text of more than 1 GiB is compared");
+        }
+        views.push(make_view(key, blocks.len() as u32, start as u32));
+        if key.len() <= INLINE_BYTES {
+            bytes.truncate(start);
+        } else if bytes.len() >= BLOCK_BYTES {
+            blocks.push(Buffer::from_vec(std::mem::take(&mut bytes)));
         }
     }
-    let nulls = texts.nulls().cloned();
-    let array = BinaryArray::try_new(OffsetBuffer::new(ends.into()), Buffer::from_vec(bytes), nulls)?;
-    Ok(Arc::new(array))
+    if !bytes.is_empty() {
+        blocks.push(Buffer::from_vec(bytes));
+    }
+    Ok(Arc::new(BinaryViewArray::try_new(views.into(), blocks, texts.nulls().cloned())?))
 }
 
 #[cfg(test)]
@@ -142,10 +159,23 @@ mod tests {
         let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a "), None, Some("A"), Some("b")]));
         let collation = collation(&ScalarValue::from("utf8mb4_general_ci")).unwrap();
         let keys = keys(&texts, collation).unwrap();
-        let keys = keys.as_binary::<i32>();
+        let keys = keys.as_binary_view();
         assert_eq!(keys.value(0), keys.value(2));
         assert!(keys.is_null(1));
         assert!(keys.value(0) < keys.value(3));
+    }
+
+    #[test]
+    fn long_keys_and_short_ones_are_those_of_their_texts() {
+        let texts = ["a", "a text of more bytes than a view holds", "", "Zürich und Łódź", "twelve bytes"];
+        let array: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
+        let collation = collation(&ScalarValue::from("utf8mb4_general_ci")).unwrap();
+        let keys = keys(&array, collation).unwrap();
+        for (text, key) in texts.iter().zip(keys.as_binary_view()) {
+            let mut expected = Vec::new();
+            collation.sort_key(text, &mut expected);
+            assert_eq!(key, Some(expected.as_slice()), "{text}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 
+use crate::collation::with_direct_comparisons;
+
 /// Predicates and outputs over some input columns.
 #[derive(Debug, Clone)]
 pub(super) struct InnerPlan {
@@ -62,7 +64,11 @@ impl InnerPlan {
             })
         };
         Ok(InnerPlan {
-            predicates: self.predicates.iter().map(moved).collect::<Result<_>>()?,
+            predicates: self
+                .predicates
+                .iter()
+                .map(|predicate| with_direct_comparisons(moved(predicate)?).data())
+                .collect::<Result<_>>()?,
             outputs: self
                 .outputs
                 .iter()

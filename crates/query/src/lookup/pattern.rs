@@ -228,7 +228,8 @@ fn key_parts(
             Some(condition) => {
                 let value = conditions[condition].outer.data_type(&outer.schema()).ok()?;
                 if conditions[condition].keyed {
-                    if value != DataType::Binary || !relation.table().searchable_by_sort_key(no, position) {
+                    if value != DataType::BinaryView || !relation.table().searchable_by_sort_key(no, position)
+                    {
                         break;
                     }
                     exact.push(condition);
@@ -245,7 +246,7 @@ fn key_parts(
             }
             None => match constant(plan, part.column.0, relation.schema()) {
                 Some(value)
-                    if value.data_type() == DataType::Binary
+                    if value.data_type() == DataType::BinaryView
                         && relation.table().searchable_by_sort_key(no, position) =>
                 {
                     parts.push(KeyPart::Constant(value));

@@ -15,6 +15,7 @@ use super::estimate::{Estimate, estimate};
 use super::exec::OutOfOrderLookupJoinExec;
 use super::pattern::{Candidate, candidates};
 use super::source::LookupSource;
+use crate::collation::DirectComparisonRule;
 use crate::cost::{Calibration, CostModel};
 use crate::interruption::InterruptibleJoins;
 use crate::rules::{LargeLimitRule, OffsetRule, SortMergeRule};
@@ -143,7 +144,7 @@ impl PhysicalOptimizerRule for LookupJoinRule {
 /// DataFusion's rules with [`LookupJoinRule`] right after the one that puts the smaller side of a join on the left:
 /// from then on sides are final, and what follows sees the look-up join when it adds repartitioning and sorting. Then
 /// [`SortMergeRule`] and, where limits have their places, [`LargeLimitRule`], for operators that have `memory_bytes`;
-/// last, [`InterruptibleJoins`].
+/// last, [`DirectComparisonRule`] and [`InterruptibleJoins`].
 pub fn physical_optimizer_rules(memory_bytes: usize) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules = PhysicalOptimizer::new().rules;
     let after = |rules: &[Arc<dyn PhysicalOptimizerRule + Send + Sync>], name: &str| {
@@ -156,6 +157,7 @@ pub fn physical_optimizer_rules(memory_bytes: usize) -> Vec<Arc<dyn PhysicalOpti
     rules.insert(position, Arc::new(SortMergeRule::new(memory_bytes)));
     rules.insert(position, Arc::new(LookupJoinRule::default()));
     rules.insert(position, Arc::new(OffsetRule));
+    rules.push(Arc::new(DirectComparisonRule));
     rules.push(Arc::new(InterruptibleJoins));
     rules
 }

@@ -16,6 +16,7 @@ use datafusion::physical_expr::{PhysicalExpr, conjunction};
 use tanada_innodb::{ColumnNo, Row, RowReceiver, Rows};
 
 use super::prefilter::Prefilter;
+use crate::collation::with_direct_comparisons;
 use crate::relation::{ArrowSink, InnodbRelation};
 
 /// A batch is cut, although it has fewer rows, after this many bytes for each of the rows that it may have.
@@ -63,8 +64,9 @@ impl Decoding {
                 .data()
         };
         let filters = filters.iter().map(moved).collect::<Result<Vec<_>>>()?;
-        let prefilter = Prefilter::new(&filters);
         let predicate = (!filters.is_empty()).then(|| conjunction(filters));
+        let predicate = predicate.map(|all| with_direct_comparisons(all).data()).transpose()?;
+        let prefilter = Prefilter::new(predicate.as_slice());
         let output = Arc::new(relation.schema().project(projection)?);
         let relation_schema = Arc::clone(relation.schema());
         Ok(Decoding { relation_schema, columns, predicate, prefilter, output, batch_rows })

@@ -14,6 +14,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Lit
 use datafusion::physical_expr::utils::split_conjunction;
 use tanada_innodb::{Decimal, Row, Rows, Value};
 
+use crate::collation::TextComparison;
 use crate::lookup::key::{KeyColumn, searchable_type};
 
 /// Most literals of a list that is tested one by one.
@@ -34,6 +35,10 @@ enum Test {
     Numbers(Vec<i128>),
     /// One of these strings.
     Texts(Vec<String>),
+    /// A string that is before or after another by its bytes.
+    TextOrder(Operator, String),
+    /// A string that passes comparisons by its collation.
+    Compared(TextComparison),
 }
 
 impl Prefilter {
@@ -45,8 +50,9 @@ impl Prefilter {
 
     /// Whether the row may pass.
     pub(super) fn passes(&self, row: &Row<'_>) -> tanada_innodb::Result<bool> {
+        let mut memory = Vec::new();
         for (slot, test) in &self.tests {
-            if !test.passes(&row.value(*slot)?) {
+            if !test.passes(&row.value(*slot)?, &mut memory) {
                 return Ok(false);
             }
         }
@@ -55,6 +61,7 @@ impl Prefilter {
 
     /// Drops the rows that cannot pass.
     pub(super) fn retain(&self, rows: &mut Rows<'_>) -> tanada_innodb::Result<()> {
+        let mut memory = Vec::new();
         for (slot, test) in &self.tests {
             if rows.is_empty() {
                 return Ok(());
@@ -68,10 +75,10 @@ impl Prefilter {
                 Test::Numbers(numbers) => {
                     rows.retain_numbers(*slot, |number| numbers.contains(&i128::from(number)))?
                 }
-                Test::Texts(_) => false,
+                Test::Texts(_) | Test::TextOrder(..) | Test::Compared(_) => false,
             };
             if !done {
-                rows.retain(*slot, |value| test.passes(value))?;
+                rows.retain(*slot, |value| test.passes(value, &mut memory))?;
             }
         }
         Ok(())
@@ -79,18 +86,28 @@ impl Prefilter {
 }
 
 impl Test {
-    fn passes(&self, value: &Value<'_>) -> bool {
+    fn passes(&self, value: &Value<'_>, memory: &mut Vec<u8>) -> bool {
         match (self, value) {
             // A comparison with NULL is not true.
             (_, Value::Null) => false,
             (Test::Texts(texts), Value::Text(value)) => {
                 texts.iter().any(|text| text.as_str() == value.as_ref())
             }
-            (Test::Texts(_), _) => true,
+            (Test::TextOrder(operator, text), Value::Text(value)) => {
+                let order = value.as_ref().cmp(text.as_str());
+                match operator {
+                    Operator::Lt => order.is_lt(),
+                    Operator::LtEq => order.is_le(),
+                    Operator::Gt => order.is_gt(),
+                    _ => order.is_ge(),
+                }
+            }
+            (Test::Compared(comparison), Value::Text(value)) => comparison.passes(value, memory),
+            (Test::Texts(_) | Test::TextOrder(..) | Test::Compared(_), _) => true,
             (test, value) => number(value).is_none_or(|number| match test {
                 Test::Between(least, most) => (*least..=*most).contains(&number),
                 Test::Numbers(numbers) => numbers.contains(&number),
-                Test::Texts(_) => true,
+                Test::Texts(_) | Test::TextOrder(..) | Test::Compared(_) => true,
             }),
         }
     }
@@ -114,6 +131,10 @@ fn number(value: &Value<'_>) -> Option<i128> {
 
 /// The test of a predicate: its column and what its value must be.
 fn test(predicate: &Arc<dyn PhysicalExpr>) -> Option<(usize, Test)> {
+    if let Some(comparison) = predicate.downcast_ref::<TextComparison>() {
+        let column = comparison.text().downcast_ref::<Column>()?;
+        return Some((column.index(), Test::Compared(comparison.clone())));
+    }
     if let Some(list) = predicate.downcast_ref::<InListExpr>() {
         let column = list.expr().downcast_ref::<Column>()?;
         if list.negated() || list.list().len() > MOST_LITERALS {
@@ -148,7 +169,13 @@ fn comparison(operator: Operator, literal: &ScalarValue) -> Option<Test> {
     let column = KeyColumn::new(&array, None).ok()?;
     let value = column.value(0)?;
     if let Value::Text(text) = &value {
-        return (operator == Operator::Eq).then(|| Test::Texts(vec![text.to_string()]));
+        return match operator {
+            Operator::Eq => Some(Test::Texts(vec![text.to_string()])),
+            Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => {
+                Some(Test::TextOrder(operator, text.to_string()))
+            }
+            _ => None,
+        };
     }
     let number = number(&value)?;
     Some(match operator {
@@ -204,6 +231,10 @@ mod tests {
         )
     }
 
+    fn passes(test: &Test, value: &Value<'_>) -> bool {
+        test.passes(value, &mut Vec::new())
+    }
+
     #[test]
     fn comparisons_become_bounds() {
         assert_eq!(tested(&col("a").lt(lit(5))), Some((0, Test::Between(i128::MIN, 4))));
@@ -226,13 +257,17 @@ mod tests {
     #[test]
     fn values_in_doubt_pass_and_nulls_do_not() {
         let test = Test::Between(0, 10);
-        assert!(test.passes(&Value::Int(10)));
-        assert!(!test.passes(&Value::Int(11)));
-        assert!(!test.passes(&Value::Null));
-        assert!(test.passes(&Value::ZeroDate("0000-00-00".to_string())));
-        assert!(test.passes(&Value::Double(99.0)));
+        assert!(passes(&test, &Value::Int(10)));
+        assert!(!passes(&test, &Value::Int(11)));
+        assert!(!passes(&test, &Value::Null));
+        assert!(passes(&test, &Value::ZeroDate("0000-00-00".to_string())));
+        assert!(passes(&test, &Value::Double(99.0)));
         let texts = Test::Texts(vec!["a".to_string()]);
-        assert!(texts.passes(&Value::Text(Cow::Borrowed("a"))));
-        assert!(!texts.passes(&Value::Text(Cow::Borrowed("A"))));
+        assert!(passes(&texts, &Value::Text(Cow::Borrowed("a"))));
+        assert!(!passes(&texts, &Value::Text(Cow::Borrowed("A"))));
+        let before = Test::TextOrder(Operator::Lt, "b".to_string());
+        assert!(passes(&before, &Value::Text(Cow::Borrowed("az"))));
+        assert!(!passes(&before, &Value::Text(Cow::Borrowed("b"))));
+        assert!(!passes(&before, &Value::Null));
     }
 }

@@ -124,3 +124,55 @@ async fn results_of_texts_keep_their_collations() {
         }
     }
 }
+
+/// A text as a literal.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// Columns are compared by sort keys, constants without.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn texts_compare_with_constants_as_with_columns() {
+    for server in ["mysql-9.7", "mariadb-10.11"] {
+        let session = words(server).await;
+        for column in ["g", "u", "l"] {
+            let texts =
+                run(&session, &format!("select id, {column} from words where {column} is not null")).await;
+            let texts: Vec<(String, String)> = texts
+                .unwrap()
+                .rows
+                .into_iter()
+                .map(|row| (row[0].clone().unwrap(), row[1].clone().unwrap()))
+                .collect();
+            assert!(texts.len() > 10, "{server}");
+            for (no, (id, text)) in texts.iter().enumerate() {
+                let (other, next) = &texts[(no + 5) % texts.len()];
+                let (own, next) = (quoted(text), quoted(next));
+                let joined = format!(
+                    "select a.id from words a join words b on b.id = {id} join words c on c.id = {other}"
+                );
+                let (constant, variable) = (column.to_string(), format!("a.{column}"));
+                for (by_constant, by_column) in [
+                    (format!("= {own}"), format!("= b.{column}")),
+                    (format!("<> {own}"), format!("<> b.{column}")),
+                    (format!("< {own}"), format!("< b.{column}")),
+                    (format!(">= {own}"), format!(">= b.{column}")),
+                    (format!("between {own} and {next}"), format!("between b.{column} and c.{column}")),
+                    (format!("not in ({own}, {next})"), format!("not in (b.{column}, c.{column})")),
+                ] {
+                    let sql = format!("select id from words where {constant} {by_constant} order by id");
+                    let same = format!("{joined} where {variable} {by_column} order by a.id");
+                    let (found, expected) =
+                        (run(&session, &sql).await.unwrap(), run(&session, &same).await.unwrap());
+                    assert_eq!(found.rows, expected.rows, "{server}: {sql}");
+                    let case = format!("case when {constant} {by_constant} then 1 else 0 end");
+                    let case = format!(
+                        "select id from (select id, {case} c from words limit 100) x where c order by id"
+                    );
+                    let found = run(&session, &case).await.unwrap();
+                    assert_eq!(found.rows, expected.rows, "{server}: {case}");
+                }
+            }
+        }
+    }
+}
