@@ -12,6 +12,9 @@ use tanada_base::ByteSize;
 const SPILLING_SHARE: (usize, usize) = (1, 2);
 /// Where many operators can spill, most of which have little, each may have this part.
 const LEAST_SHARE: usize = 8;
+/// What an operator that has nothing may take though merges have gone beyond the memory: its input has handed it that
+/// batch already, and refusing it would free nothing.
+const FIRST_SHARE: usize = 16;
 
 /// Merges may go beyond the memory by this part of it.
 const OVERDRAFT: usize = 4;
@@ -81,7 +84,8 @@ impl MemoryPool for SpillingPool {
                 let share = self.bytes / SPILLING_SHARE.1 * SPILLING_SHARE.0;
                 let all = share.min(self.bytes.saturating_sub(state.fixed));
                 // One that has spilled all it had needs room for what comes next.
-                let is_first = reservation.size() == 0 && used + additional <= self.bytes;
+                let is_first = reservation.size() == 0
+                    && (used + additional <= self.bytes || additional <= self.bytes / FIRST_SHARE);
                 let own = (all / state.spilling.max(1)).max(self.bytes / LEAST_SHARE);
                 is_first || (reservation.size() + additional <= own && used + additional <= self.bytes)
             }
@@ -161,5 +165,16 @@ mod tests {
         assert_eq!(pool.reserved(), 1250);
         drop(merge);
         assert_eq!(pool.reserved(), 0);
+    }
+
+    #[test]
+    fn an_operator_with_nothing_takes_a_batch_beside_merges_that_fill_the_memory() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(SpillingPool::new(1000));
+        let merge = MemoryConsumer::new("Merge").register(&pool);
+        merge.try_grow(1200).unwrap();
+        let sort = MemoryConsumer::new("Sort").with_can_spill(true).register(&pool);
+        assert!(sort.try_grow(63).is_err(), "more than a batch");
+        sort.try_grow(62).unwrap();
+        assert!(sort.try_grow(1).is_err(), "it has to spill what it has first");
     }
 }
