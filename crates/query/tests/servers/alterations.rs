@@ -3,7 +3,7 @@
 use crate::columns::Type;
 use crate::random::Random;
 use crate::server::Kind;
-use crate::tables::{Column, Key, Partitions, Table, range_list};
+use crate::tables::{Column, Key, Partitions, Table, range_list, row_format};
 
 /// The fewest columns that an ALTER leaves.
 const LEAST_COLUMNS: usize = 2;
@@ -51,7 +51,7 @@ pub fn alter(table: &mut Table, random: &mut Random) -> Vec<String> {
         91 => return vec![format!("optimize table {name};")],
         92 | 93 => [add(table, random, 1), vec!["algorithm=copy".to_owned()]].concat(),
         94 => {
-            table.row_format = random.pick(&["dynamic", "compact", "redundant"]);
+            table.row_format = row_format(table.kind, random);
             vec![format!("row_format={}", table.row_format)]
         }
         95 => change_key(table, random),

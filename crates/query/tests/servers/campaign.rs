@@ -12,7 +12,9 @@ use crate::rows::mount;
 use crate::server::{Kind, Server};
 
 /// Tables that one server makes before it is stopped.
-const TABLES_OF_A_SERVER: u64 = 250;
+const TABLES_OF_A_SERVER: u64 = 125;
+/// The page sizes, in KiB, of the servers of a run, one after the other.
+const PAGE_KIB: [u64; 8] = [16, 8, 16, 4, 16, 32, 16, 64];
 /// Most differences that are shown.
 const MOST_SHOWN: usize = 5;
 /// Most bytes of a statement that are shown.
@@ -68,9 +70,9 @@ pub async fn compare_all(
 }
 
 /// Makes the tables of the seeds from `first` on with one server and compares them.
-async fn run_tables(kind: Kind, first: u64, count: u64, findings: &mut Findings) {
+async fn run_tables(kind: Kind, first: u64, count: u64, page_kib: u64, findings: &mut Findings) {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(kind, folder.path());
+    let server = Server::start_with_pages(kind, folder.path(), page_kib);
     let made: BTreeMap<String, Vec<String>> =
         (first..first + count).map(|seed| (format!("t{seed}"), history(seed, kind))).collect();
     let mut sql = format!("create database {DATABASE}; use {DATABASE}; {SETTINGS}\n");
@@ -99,7 +101,7 @@ async fn run_tables(kind: Kind, first: u64, count: u64, findings: &mut Findings)
         let seed = of.trim_start_matches('t');
         let statements: Vec<String> = made.get(of).into_iter().flatten().map(|sql| shortened(sql)).collect();
         findings.differences.push(format!(
-            "{name}: {difference}\n{}\nagain: TANADA_SEED={seed} TANADA_TABLES=1 cargo test --profile ci -p tanada-query --test servers -- altered",
+            "{name}: {difference}\n{}\nagain: TANADA_PAGE_KIB={page_kib} TANADA_SEED={seed} TANADA_TABLES=1 cargo test --profile ci -p tanada-query --test servers -- altered",
             statements.join("\n")
         ));
     }
@@ -126,8 +128,10 @@ async fn altered_tables(kind: Kind, default_count: u64) {
     }
     let (seed, count) = (number("TANADA_SEED", 1), number("TANADA_TABLES", default_count));
     let mut findings = Findings::default();
-    for first in (seed..seed + count).step_by(TABLES_OF_A_SERVER as usize) {
-        run_tables(kind, first, (seed + count - first).min(TABLES_OF_A_SERVER), &mut findings).await;
+    for (no, first) in (seed..seed + count).step_by(TABLES_OF_A_SERVER as usize).enumerate() {
+        let page_kib = number("TANADA_PAGE_KIB", PAGE_KIB[no % PAGE_KIB.len()]);
+        run_tables(kind, first, (seed + count - first).min(TABLES_OF_A_SERVER), page_kib, &mut findings)
+            .await;
     }
     let Findings { tables, statements, refusals, differences } = findings;
     eprintln!("{kind:?}: {tables} tables compared, {statements} statements, {refusals} of them refused");

@@ -4,6 +4,7 @@
 //! Everything follows from a seed. A failure prints how to run the one table again:
 //!
 //! - `TANADA_SEED` is the seed of the first table, `TANADA_TABLES` and `TANADA_STATEMENTS` are how many there are.
+//! - `TANADA_PAGE_KIB` is the page size of all servers; otherwise those of a long run have all sizes in turn.
 //! - `TANADA_SERVERS` is the folder of `scripts/servers`. Without it MariaDB 11.8 and MySQL 9.7 are not run.
 //! - `TANADA_RECORD` is a folder that gets the tables of MySQL and what it printed, for
 //!   `fixtures/altered-mysql.tar.zst`.

@@ -21,6 +21,9 @@ const OPTIONS: [&str; 11] = [
     "--innodb-stats-auto-recalc=0",
 ];
 
+/// The page size of a server that is not told another.
+pub const DEFAULT_PAGE_KIB: u64 = 16;
+
 /// How often it is asked whether a server answers, and how long is waited in between.
 const START_TRIES: u32 = 1200;
 const START_WAIT: Duration = Duration::from_millis(50);
@@ -133,10 +136,16 @@ pub struct Server {
 impl Server {
     /// Starts a server on the empty `folder`, which gets its data directory `data`.
     pub fn start(kind: Kind, folder: &Path) -> Server {
+        Server::start_with_pages(kind, folder, DEFAULT_PAGE_KIB)
+    }
+
+    /// The same with pages of `page_kib` KiB.
+    pub fn start_with_pages(kind: Kind, folder: &Path, page_kib: u64) -> Server {
         let data = folder.join("data");
         let log = folder.join("error.log");
         let common = |command: &mut Command| {
             command.arg("--no-defaults").args(kind.places()).arg(format!("--datadir={}", data.display()));
+            command.arg(format!("--innodb-page-size={page_kib}k"));
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
         };
         if kind.is_mysql() {

@@ -65,6 +65,19 @@ pub struct Table {
 const IDS: u64 = 1_000_003;
 const STRIDE: u64 = 377_777;
 
+/// A row format with options of compression. Servers take what they cannot do with these pages for another format.
+pub fn row_format(kind: Kind, random: &mut Random) -> &'static str {
+    let compressed = match (kind.is_mysql(), random.below(8)) {
+        (_, 0) => &["compressed", "compressed key_block_size=2", "compressed key_block_size=4"],
+        (false, 1) => &["dynamic page_compressed=1", "compact page_compressed=1", "redundant"],
+        (true, 1) => {
+            &["dynamic compression='lz4'", "compact compression='zlib'", "redundant compression='lz4'"]
+        }
+        _ => &["dynamic", "compact", "redundant"],
+    };
+    random.pick(compressed)
+}
+
 impl Table {
     /// A table with one to eight columns.
     pub fn any(name: String, kind: Kind, random: &mut Random) -> Table {
@@ -107,7 +120,7 @@ impl Table {
             }],
             indexes: Vec::new(),
             partitions,
-            row_format: random.pick(&["dynamic", "dynamic", "compact", "redundant"]),
+            row_format: row_format(kind, random),
             next_column: 0,
             next_index: 0,
             next_partition: 3,
