@@ -1,5 +1,5 @@
 //! fio, the measure of what a device gives: random reads of an existing file with what makes fio fastest (io_uring,
-//! registered buffers and files, batches).
+//! registered buffers and files, batches), and sequential ones.
 
 use std::path::Path;
 
@@ -49,6 +49,31 @@ pub async fn random_reads(path: &Path, block_bytes: u32, depth: usize, seconds: 
         return Err(Error::failed(format!("fio failed on {}: {}", path.display(), reason.trim())));
     }
     parse(&output.stdout, depth)
+}
+
+/// Reads all of `path` once, one block of `block_bytes` after the other, with `depth` reads in flight; bytes a second.
+/// Never writes.
+///
+/// # Errors
+/// When fio is missing or fails.
+pub fn sequential_bytes_per_second(path: &Path, block_bytes: usize, depth: usize) -> Result<f64> {
+    let output = std::process::Command::new("fio")
+        .args(["--name=sequential", "--rw=read", "--ioengine=io_uring", "--direct=1", "--readonly"])
+        .args(["--numjobs=1", "--loops=1", "--output-format=json"])
+        .arg(format!("--bs={block_bytes}"))
+        .arg(format!("--iodepth={depth}"))
+        .arg(format!("--filename={}", file_argument(path)?))
+        .output()
+        .map_err(|error| Error::program("fio", "fio", &error))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr);
+        return Err(Error::failed(format!("fio failed on {}: {}", path.display(), reason.trim())));
+    }
+    let start = output.stdout.iter().position(|byte| *byte == b'{').unwrap_or(0);
+    let parsed: serde_json::Value = serde_json::from_slice(&output.stdout[start..])
+        .map_err(|error| Error::failed(format!("fio's output is not understood: {error}")))?;
+    let speed = parsed["jobs"][0]["read"]["bw_bytes"].as_f64().filter(|speed| *speed > 0.0);
+    speed.ok_or_else(|| Error::failed("fio read nothing"))
 }
 
 /// fio splits file names at colons, so those are escaped.

@@ -8,6 +8,7 @@ pub mod collation;
 pub mod fio;
 pub mod instant;
 pub mod io;
+pub mod io_parallel;
 pub mod mount;
 pub mod ooode;
 pub mod pst;

@@ -18,7 +18,7 @@ use super::source::LookupSource;
 use crate::collation::DirectComparisonRule;
 use crate::cost::{Calibration, CostModel};
 use crate::interruption::InterruptibleJoins;
-use crate::rules::{LargeLimitRule, OffsetRule, SortMergeRule};
+use crate::rules::{LargeLimitRule, OffsetRule, OperatorsRule, SortMergeRule};
 use crate::scan::RelationScanExec;
 use crate::settings::{Choice, Execution, TanadaOptions};
 
@@ -159,5 +159,7 @@ pub fn physical_optimizer_rules(memory_bytes: usize) -> Vec<Arc<dyn PhysicalOpti
     rules.insert(position, Arc::new(OffsetRule));
     rules.push(Arc::new(DirectComparisonRule));
     rules.push(Arc::new(InterruptibleJoins));
+    // Others look for DataFusion's operators, so ours take their places last.
+    rules.push(Arc::new(OperatorsRule));
     rules
 }

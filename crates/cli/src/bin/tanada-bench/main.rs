@@ -44,6 +44,8 @@ struct Arguments {
 enum Benchmark {
     /// Random 16 KiB reads through the I/O layer against fio, on one core
     Io(IoArguments),
+    /// The first query of TPC-H over a file of rows, by each way to read it, against fio
+    IoParallel(queries::IoParallelArguments),
     /// The out-of-order experiment: a join by index look-ups on cold data, in order, out of order, fio, MariaDB
     Ooode(Box<OoodeArguments>),
     /// The 22 queries of TPC-H, cold and warm, beside another build of this program
@@ -289,6 +291,7 @@ async fn run(arguments: Arguments) -> Outcome {
     // Better now than after the work.
     let (json, html) = match &arguments.benchmark {
         Benchmark::Io(arguments) => (&arguments.common.json, &None),
+        Benchmark::IoParallel(arguments) => (&arguments.json, &None),
         Benchmark::Ooode(arguments) => (&arguments.common.json, &None),
         Benchmark::Tpch(arguments) => (&arguments.json, &None),
         Benchmark::Instant(arguments) => (&arguments.json, &None),
@@ -305,6 +308,7 @@ async fn run(arguments: Arguments) -> Outcome {
     }
     match arguments.benchmark {
         Benchmark::Io(arguments) => io(arguments).await,
+        Benchmark::IoParallel(arguments) => blocking(move || queries::io_parallel(arguments)).await,
         Benchmark::Ooode(arguments) => ooode(*arguments).await,
         Benchmark::Tpch(arguments) => blocking(move || queries::tpch(arguments)).await,
         Benchmark::Instant(arguments) => queries::instant(arguments).await,

@@ -1,4 +1,4 @@
-//! `tanada bench tpch`, `tanada bench instant` and `tanada bench collation`: the arguments, and what they are as
+//! `tanada bench tpch`, `instant`, `collation` and `io-parallel`: the arguments, and what they are as
 //! settings.
 
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use tanada::interruption::interruptible;
 use tanada_base::ByteSize;
 use tanada_bench::collation::CollationSettings;
 use tanada_bench::instant::InstantSettings;
+use tanada_bench::io_parallel::IoParallelSettings;
 use tanada_bench::tpch::TpchSettings;
 use tanada_sample::SAMPLES;
 
@@ -119,6 +120,49 @@ pub struct CollationArguments {
     /// A folder for the server's files; without it that for temporary files
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  tanada bench io-parallel --quick
+  tanada bench io-parallel --path /mnt/nvme --scale 30 --blocks 1MiB,16MiB --json scan.json
+
+Needs fio (Debian's package fio), and room for the file: 768 MB for each unit of the scale.")]
+pub struct IoParallelArguments {
+    /// A minute, at scale 1
+    #[arg(long)]
+    quick: bool,
+    /// Write environment, settings, every run and the summary to FILE; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// The folder for the file, which is removed afterwards
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    path: PathBuf,
+    /// Scale factor of TPC-H
+    #[arg(long, value_name = "N")]
+    scale: Option<f64>,
+    /// Sizes of reads, separated by commas
+    #[arg(long, value_name = "SIZE,SIZE", value_delimiter = ',')]
+    blocks: Vec<ByteSize>,
+    /// Rounds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: Option<u32>,
+}
+
+/// Runs `tanada bench io-parallel`. Blocks.
+pub fn io_parallel(arguments: IoParallelArguments) -> Outcome {
+    let mut settings = IoParallelSettings::new(arguments.path);
+    if arguments.quick {
+        settings = settings.quick();
+    }
+    settings.scale = arguments.scale.unwrap_or(settings.scale);
+    if !arguments.blocks.is_empty() {
+        settings.block_bytes = arguments.blocks.iter().map(|size| size.bytes() as usize).collect();
+    }
+    settings.runs = arguments.runs.map_or(settings.runs, |runs| runs as usize);
+    let report = tanada_bench::io_parallel::run(&settings, &progress).map_err(failure)?;
+    publish(&report, arguments.json.as_deref())
 }
 
 /// Runs `tanada bench tpch`. Blocks.
