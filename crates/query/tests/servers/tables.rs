@@ -98,6 +98,7 @@ impl Table {
             Type::Text { form: Form::Fixed, length: 30, charset: "utf8mb4" },
             Type::Text { form: Form::Fixed, length: 20, charset: "latin1" },
             Type::Bytes { form: Form::Variable, length: 300 },
+            Type::Bytes { form: Form::Fixed, length: 100 },
         ]);
         let by_id = matches!(key, Key::None | Key::Id | Key::IdDescending | Key::TextAndId);
         let partitions = match random.below(100) {
