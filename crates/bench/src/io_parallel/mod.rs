@@ -210,7 +210,7 @@ fn report(settings: &IoParallelSettings, file: &Lineitem, runs: &[Run]) -> Repor
                 share(|run| run.kernel_seconds / run.seconds),
             ]);
             // What the kernel's cache gives is no speed of the device.
-            let is_cached = name.starts_with(&Method::Buffered.to_string());
+            let is_cached = name.starts_with(ways::method_name(Method::Buffered));
             if name == "fio" {
                 best_of_fio = best_of_fio.max(speed);
             } else if !is_cached && best.as_ref().is_none_or(|(_, _, most)| speed > *most) {

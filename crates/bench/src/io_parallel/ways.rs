@@ -58,7 +58,7 @@ impl Way {
             Way::Read { sync: true } => "read, O_SYNC".to_owned(),
             Way::Beside { buffers } => format!("read beside, {buffers} buffers"),
             Way::Pread { threads } => format!("pread, {threads} threads"),
-            Way::Executors { method, depth } => format!("{method}, depth {depth}"),
+            Way::Executors { method, depth } => format!("{}, depth {depth}", method_name(method)),
         }
     }
 
@@ -73,6 +73,16 @@ impl Way {
             Way::Pread { threads } => pread(file, block_bytes, threads),
             Way::Executors { method, depth } => executors(file, block_bytes, method, depth),
         }
+    }
+}
+
+/// As the command line has it.
+pub(super) fn method_name(method: Method) -> &'static str {
+    match method {
+        Method::Uring => "uring",
+        Method::Aio => "aio",
+        Method::Threads => "threads",
+        Method::Buffered => "buffered",
     }
 }
 
@@ -167,7 +177,11 @@ fn executors(file: &Lineitem, block_bytes: usize, method: Method, depth: usize) 
     let device =
         Device::open(file.path(), &DeviceOptions { method, ..DeviceOptions::default() }).map_err(failed)?;
     if device.method() != method {
-        return Err(Error::failed(format!("{} cannot be read by {method} here", file.path().display())));
+        return Err(Error::failed(format!(
+            "{} cannot be read by {} here",
+            file.path().display(),
+            method_name(method)
+        )));
     }
     let next = Arc::new(AtomicU64::new(0));
     let running: Vec<_> = (0..THREADS)

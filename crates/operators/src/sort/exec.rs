@@ -26,7 +26,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::sorter::Sorter;
 use crate::keys::Keys;
 
-/// Sorts its input, whole, beyond memory if need be. It takes the place of DataFusion's sort in a plan that is complete.
+/// Sorts its whole input, beyond memory if need be. It takes the place of DataFusion's sort in a plan that is complete.
 #[derive(Debug, Clone)]
 pub struct ExternalSort {
     /// What it takes the place of: order, input and properties.
