@@ -82,6 +82,13 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// Offsets and lengths of reads and writes must be multiples of this many bytes.
     fn alignment(&self) -> usize;
 
+    /// Whether blocks are allocated for any of `len` bytes at `offset`, which read as zeros otherwise; `None` if that
+    /// cannot be told.
+    fn has_data(&self, offset: u64, len: u64) -> Option<bool> {
+        let _ = (offset, len);
+        None
+    }
+
     /// Starts `request`; it may transfer fewer bytes than asked for. Never blocks on the device.
     fn start(&self, request: Request, completion: Completion) -> Ticket;
 

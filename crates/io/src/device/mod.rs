@@ -128,6 +128,12 @@ impl Device {
         self.inner.backend.cancel(ticket);
     }
 
+    /// Whether blocks are allocated for any of `len` bytes at `offset`; `None` if that cannot be told
+    /// ([`Backend::has_data`]).
+    pub fn has_data(&self, offset: u64, len: u64) -> Option<bool> {
+        self.inner.backend.has_data(offset, len)
+    }
+
     /// Tells of the error of a request that was [started](Self::start) here; whether to try it again
     /// ([`Backend::degrade`]).
     pub fn degrade(&self, error: &io::Error) -> bool {

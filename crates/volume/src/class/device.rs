@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use parking_lot::Mutex;
 use tanada_io::{Buffer, Completion, Device, Operation, Request};
 
+use crate::statistics::PunchStatistics;
 use crate::waiting::SharedTask;
 use crate::{Error, ErrorKind, Result};
 
@@ -34,6 +35,15 @@ pub(crate) struct ClassDevice {
     synced: AtomicU64,
     failed: AtomicBool,
     flight: Mutex<Option<Flight>>,
+    punches: PunchCounters,
+}
+
+/// Punches since the opening.
+#[derive(Debug, Default)]
+struct PunchCounters {
+    issued: AtomicU64,
+    avoided: AtomicU64,
+    in_vain: AtomicU64,
 }
 
 impl fmt::Debug for ClassDevice {
@@ -51,6 +61,7 @@ impl ClassDevice {
             synced: AtomicU64::new(0),
             failed: AtomicBool::new(false),
             flight: Mutex::new(None),
+            punches: PunchCounters::default(),
         })
     }
 
@@ -148,15 +159,34 @@ impl ClassDevice {
         self.transfer(Operation::Write, offset, len, Some(buffer), keep).await
     }
 
-    /// Makes `len` bytes read as zeros by giving their blocks back; `false` if the device cannot.
+    /// Makes `len` bytes read as zeros by giving their blocks back; `false` if the device cannot. Where no block is
+    /// allocated nothing is done.
     pub(crate) async fn punch(self: &Arc<Self>, offset: u64, len: u64, keep: &Keep) -> Result<bool> {
         if self.has_failed() {
             return Err(self.failed_before());
         }
+        if self.device.has_data(offset, len) == Some(false) {
+            self.punches.avoided.fetch_add(1, Ordering::Relaxed);
+            return Ok(true);
+        }
+        self.punches.issued.fetch_add(1, Ordering::Relaxed);
         match self.attempt(Operation::Punch, offset, len, None, 0, keep).await {
             (Ok(_), _) => Ok(true),
-            (Err(error), _) if is_unsupported(&error) => Ok(false),
+            (Err(error), _) if is_unsupported(&error) => {
+                self.punches.in_vain.fetch_add(1, Ordering::Relaxed);
+                Ok(false)
+            }
             (Err(error), _) => Err(self.error(Operation::Punch, offset, len, &error)),
+        }
+    }
+
+    /// What became of punches since the opening.
+    pub(crate) fn punches(&self) -> PunchStatistics {
+        let PunchCounters { issued, avoided, in_vain } = &self.punches;
+        PunchStatistics {
+            issued: issued.load(Ordering::Relaxed),
+            avoided: avoided.load(Ordering::Relaxed),
+            in_vain: in_vain.load(Ordering::Relaxed),
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) use list::ClassList;
 pub(crate) use striping::{Extent, Striping};
 
 use crate::settings::{BLOCK_BYTES, ClassSettings};
-use crate::statistics::Counters;
+use crate::statistics::{Counters, PunchStatistics};
 use crate::{Error, ErrorKind, Result};
 
 /// A media class.
@@ -337,6 +337,12 @@ impl Class {
     /// A chunk has become free: there is space for one at least.
     pub(crate) fn has_space_again(&self) {
         self.out_of_space_until_ms.store(0, Ordering::SeqCst);
+    }
+
+    /// What became of punches on all its devices.
+    pub(crate) fn punches(&self) -> PunchStatistics {
+        let devices = self.devices.iter().flatten().map(|device| device.punches());
+        devices.fold(PunchStatistics::default(), PunchStatistics::plus)
     }
 
     pub(crate) fn is_draining(&self) -> bool {

@@ -103,6 +103,35 @@ pub struct IoStatistics {
     pub errors: u64,
 }
 
+/// Holes punched into the devices of a class since the volume was opened, where bytes had to become zeros.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # tanada_volume::example::run(folder.path(), async |volume| {
+/// let punches = volume.classes()[0].punches;
+/// assert_eq!((punches.issued, punches.in_vain), (0, 0));
+/// # Ok(()) }).unwrap();
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PunchStatistics {
+    /// Asked of a device.
+    pub issued: u64,
+    /// Not asked for: no block was allocated there.
+    pub avoided: u64,
+    /// Of those issued, refused: the device cannot punch, and zeros were written.
+    pub in_vain: u64,
+}
+
+impl PunchStatistics {
+    pub(crate) fn plus(self, other: PunchStatistics) -> PunchStatistics {
+        PunchStatistics {
+            issued: self.issued + other.issued,
+            avoided: self.avoided + other.avoided,
+            in_vain: self.in_vain + other.in_vain,
+        }
+    }
+}
+
 /// What was done to one chunk, over all its life.
 ///
 /// ```

@@ -19,7 +19,7 @@ use crate::metadata::Record;
 use crate::parts::ClassParts;
 use crate::relocation::{Relocated, Relocation};
 use crate::settings::{BLOCK_BYTES, ClassSettings, MOST_CLASSES};
-use crate::statistics::IoStatistics;
+use crate::statistics::{IoStatistics, PunchStatistics};
 use crate::{Error, ErrorKind, Result};
 
 /// A class as it is.
@@ -56,6 +56,8 @@ pub struct ClassInfo {
     pub is_failed: bool,
     /// I/Os since the opening.
     pub statistics: IoStatistics,
+    /// Holes punched since the opening.
+    pub punches: PunchStatistics,
 }
 
 impl ClassInfo {
@@ -104,6 +106,7 @@ impl Volume {
                 is_draining: class.is_draining(),
                 is_failed: class.is_failed(),
                 statistics: class.counters.snapshot(),
+                punches: class.punches(),
             }
         };
         classes.ranked().iter().map(info).collect()

@@ -75,3 +75,23 @@ fn chunks_cool_while_the_volume_is_closed() {
         }
     });
 }
+
+/// Only blocks that are allocated are punched.
+#[test]
+fn punches_are_counted_and_avoided_where_nothing_is_allocated() {
+    let place = Place::new(&[("only", 1)]);
+    block_on(async {
+        let volume = place.create(16).await;
+        let object = volume.create_object("a", &Attributes::default()).unwrap();
+        // The rest of its chunk is made zeros, in a file where nothing was written yet.
+        object.write_bytes(0, &bytes(4096, 1)).await.unwrap();
+        let first = volume.classes()[0].punches;
+        assert!((first.issued, first.in_vain) == (0, 0) && first.avoided > 0, "{first:?}");
+        object.write_bytes(0, &bytes(4 * 4096, 1)).await.unwrap();
+        object.punch(4096, 4096).await.unwrap();
+        object.punch(4096, 4096).await.unwrap();
+        let second = volume.classes()[0].punches;
+        assert_eq!((second.issued, second.avoided - first.avoided, second.in_vain), (1, 1, 0));
+        assert_eq!(object.read_bytes(4096, 4096).await.unwrap(), vec![0; 4096]);
+    });
+}
