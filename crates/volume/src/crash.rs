@@ -41,6 +41,7 @@ pub const CRASH_POINTS: &[&str] = &[
     "mirror.after-switch",
     "class.before-label-sync",
     "class.before-commit",
+    "page.before-clean",
     "page.before-switch",
     "page.before-chunk-release",
     "page.before-alter",
@@ -109,4 +110,6 @@ pub enum PlantedBug {
     JournalPagesBeforeData,
     /// Blocks that pages have left are used again before that is durable.
     ReusePagesEarly,
+    /// A sync does not wait for pages that wait for a cleaner.
+    SyncBeforeCleaners,
 }

@@ -74,12 +74,14 @@ pub use error::{Error, ErrorKind, Result};
 pub use metadata::FileAttributes;
 pub use object::{Attributes, ChunkInfo, Object, ObjectBackend};
 pub use page::{OptimizeProgress, Optimized, PageStatistics};
-pub use parts::{ClassParts, Parts};
+pub use parts::{ClassParts, CleanerWork, Cleaners, Parts, SpawnCleaner};
 pub use relocation::{Action, Budget, Decision, Progress, Relocated, Relocation, Timer};
 pub use settings::{
     BLOCK_BYTES, ClassSettings, LARGEST_OBJECT, LONGEST_NAME, MOST_CLASSES, MOST_DEVICES, OpenOptions,
     VolumeSettings,
 };
-pub use statistics::{ChunkStatistics, DirectionStatistics, Histogram, IoStatistics, LATENCY_BUCKETS};
+pub use statistics::{
+    ChunkStatistics, DirectionStatistics, Histogram, IoStatistics, LATENCY_BUCKETS, PunchStatistics,
+};
 pub use transform::{Compression, KeyRing};
 pub use volume::{Claim, ClassInfo, ClassListener, Folder, Volume};

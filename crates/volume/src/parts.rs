@@ -1,5 +1,7 @@
 //! What a volume is made of: injected, so that real devices, models and simulated disks are all the same to it.
 
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +20,26 @@ pub struct ClassParts {
     pub name: String,
     /// Its devices in their order; `None` for one that is missing.
     pub devices: Vec<Option<Device>>,
+}
+
+/// Work of a cleaner.
+pub type CleanerWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Runs cleaners, off the path of those who write.
+pub trait SpawnCleaner: Send + Sync + fmt::Debug {
+    /// Runs `work` to its end, or drops it.
+    fn spawn(&self, work: CleanerWork);
+}
+
+/// Cleaners transform and store pages behind the back of those who write them.
+#[derive(Debug, Clone)]
+pub struct Cleaners {
+    /// How many run at once, over all objects.
+    pub count: usize,
+    /// Memory for pages that wait for a cleaner; who finds it full stores his pages himself.
+    pub memory_bytes: u64,
+    /// Runs them.
+    pub spawn: Arc<dyn SpawnCleaner>,
 }
 
 /// The parts of a volume.
@@ -40,6 +62,8 @@ pub struct Parts {
     pub buffers: Arc<BufferPool>,
     /// Keys of encrypted pages.
     pub keys: KeyRing,
+    /// Without them pages are transformed and stored by who writes them.
+    pub cleaners: Option<Cleaners>,
     /// Where crash points are reported.
     pub crash_points: CrashPoints,
     /// A bug on demand, for tests of tests.
@@ -59,6 +83,7 @@ impl Parts {
             timer: None,
             buffers: BufferPool::new(0),
             keys: KeyRing::default(),
+            cleaners: None,
             crash_points: CrashPoints::default(),
             planted_bug: PlantedBug::None,
         }

@@ -35,5 +35,6 @@ pub fn settings(executors: &Arc<Executors>) -> Settings {
         buffers: Some(executors.buffers().clone()),
         clock: None,
         keys: Keys::Environment,
+        ..Settings::default()
     }
 }

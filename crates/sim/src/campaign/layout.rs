@@ -5,10 +5,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::channel::mpsc::{self, UnboundedSender};
 use tanada_io::{BufferPool, Device};
 use tanada_volume::{
-    ClassParts, ClassSettings, CrashPoints, Identity, KeyRing, Opener, Parts, PlantedBug, Timer,
-    VolumeSettings,
+    ClassParts, ClassSettings, CleanerWork, Cleaners, CrashPoints, Identity, KeyRing, Opener, Parts,
+    PlantedBug, SpawnCleaner, Timer, VolumeSettings,
 };
 
 use crate::disk::{DiskImage, DiskOptions, SimDisk};
@@ -98,7 +100,13 @@ pub(crate) struct Rig {
     /// By path.
     pub(crate) files: Vec<(&'static str, SimDisk)>,
     pub(crate) timer: VirtualTimer,
+    /// Where cleaners run, if pages are stored behind the back of their writers.
+    cleaners: Option<SimCleaners>,
 }
+
+/// Cleaners of a volume under test, and the pages that may wait for them.
+const CLEANERS: usize = 2;
+const DIRTY_PAGES: u64 = 4;
 
 /// What a file holds before anybody changes it.
 fn file_image(no: usize, len: usize) -> DiskImage {
@@ -126,7 +134,9 @@ impl Rig {
             let disks = (0..class.devices).map(|device| attach(format!("{}.{device}", class.name)));
             classes.push((class.name, disks.collect()));
         }
-        Rig { metadata, classes, files, timer: world.timer() }
+        // In every second world.
+        let cleaners = world.seed().is_multiple_of(2).then(|| SimCleaners::start(world));
+        Rig { metadata, classes, files, timer: world.timer(), cleaners }
     }
 
     /// The volume's parts. Devices are opened anew, as a process does.
@@ -146,6 +156,11 @@ impl Rig {
             crash_points,
             planted_bug,
             keys: KeyRing::parse(KEYS, "the keys").unwrap_or_default(),
+            cleaners: self.cleaners.clone().map(|spawn| Cleaners {
+                count: CLEANERS,
+                memory_bytes: DIRTY_PAGES * CHUNK_BYTES,
+                spawn: Arc::new(spawn),
+            }),
             ..Parts::new(self.metadata.device())
         }
     }
@@ -194,6 +209,27 @@ impl Opener for SimFiles {
 
     fn identity(&self, path: &str) -> tanada_io::Result<Identity> {
         self.find(path).map(|(_, identity)| identity)
+    }
+}
+
+/// Runs cleaners as tasks of the world, which stays on its thread.
+#[derive(Debug, Clone)]
+struct SimCleaners {
+    work: UnboundedSender<CleanerWork>,
+}
+
+impl SimCleaners {
+    fn start(world: &World) -> SimCleaners {
+        let (work, arriving) = mpsc::unbounded::<CleanerWork>();
+        let _runs_on = world.spawn(arriving.for_each_concurrent(None, |work| work));
+        SimCleaners { work }
+    }
+}
+
+impl SpawnCleaner for SimCleaners {
+    fn spawn(&self, work: CleanerWork) {
+        // At the end of the world nobody runs it.
+        let _ = self.work.unbounded_send(work);
     }
 }
 

@@ -42,7 +42,7 @@ use recovery::Judge;
 pub(crate) use recovery::cut_while;
 use teller::Teller;
 
-const PLANTED_BUGS: [PlantedBug; 12] = [
+const PLANTED_BUGS: [PlantedBug; 13] = [
     PlantedBug::None,
     PlantedBug::SwitchBeforeSync,
     PlantedBug::ReuseBeforeFree,
@@ -55,6 +55,7 @@ const PLANTED_BUGS: [PlantedBug; 12] = [
     PlantedBug::TrustMirrors,
     PlantedBug::JournalPagesBeforeData,
     PlantedBug::ReusePagesEarly,
+    PlantedBug::SyncBeforeCleaners,
 ];
 
 const KEY_VALUE_BUGS: [tanada_kv::PlantedBug; 8] = [

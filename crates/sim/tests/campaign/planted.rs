@@ -84,6 +84,12 @@ fn blocks_that_are_used_again_before_their_pages_have_left_durably_are_found() {
 }
 
 #[test]
+fn a_sync_that_does_not_wait_for_cleaners_is_found() {
+    is_found(PlantedBug::SyncBeforeCleaners, "transformed");
+    is_found(PlantedBug::SyncBeforeCleaners, "database");
+}
+
+#[test]
 fn a_mirror_that_must_be_readable_is_found() {
     is_found(PlantedBug::TrustMirrors, "mirrored");
 }

@@ -6,6 +6,7 @@
 //!
 //! One process writes, or several read: a lock on `lock`, which the kernel gives up with the process, keeps it so.
 
+mod cleaners;
 mod config;
 mod files;
 mod lock;
@@ -17,10 +18,12 @@ use std::time::SystemTime;
 
 use tanada_io::{BufferPool, Device, DeviceOptions, Method, ModelledArray, Timeline};
 
+pub use cleaners::CLEANER_MEMORY_BYTES;
 pub use config::{ClassConfig, DirectoryConfig};
 pub use files::HostOpener;
 pub use lock::DirectoryLock;
 
+use cleaners::CleanerThreads;
 use config::{CREATING, FILE, METADATA, join};
 
 use crate::parts::ClassParts;
@@ -43,6 +46,9 @@ pub struct Settings {
     pub clock: Option<Arc<dyn tanada_base::Clock>>,
     /// Where the keys of encrypted objects are; nowhere by default.
     pub keys: Keys,
+    /// Threads that transform and store pages behind the back of those who write them; by default none: who writes
+    /// does it.
+    pub cleaners: usize,
 }
 
 /// Where keys are.
@@ -100,6 +106,8 @@ pub struct Directory {
     settings: Settings,
     config: parking_lot::Mutex<DirectoryConfig>,
     volume: Volume,
+    // Before the lock: nothing is stored any more when another process may open the volume.
+    _cleaners: Option<CleanerThreads>,
     _lock: Option<DirectoryLock>,
 }
 
@@ -160,12 +168,15 @@ impl Directory {
         volume.classes = config.classes.iter().map(ClassConfig::settings).collect();
         // Until the volume is there, this says which files are leftovers.
         config.store_as(path, CREATING)?;
-        let parts = parts(path, &config, &settings, Access::Create)?;
+        let mut parts = parts(path, &config, &settings, Access::Create)?;
+        let cleaners = CleanerThreads::start(settings.cleaners, settings.method)?;
+        parts.cleaners = cleaners.as_ref().map(CleanerThreads::part);
         let made = Volume::create(parts, &volume).await?;
         config.store(path)?;
         remove_if_there(&path.join(CREATING))?;
         let config = parking_lot::Mutex::new(config);
-        Ok(Directory { path: path.to_owned(), settings, config, volume: made, _lock: None })
+        let path = path.to_owned();
+        Ok(Directory { path, settings, config, volume: made, _cleaners: cleaners, _lock: None })
     }
 
     /// Opens the volume in the folder `path`.
@@ -180,11 +191,15 @@ impl Directory {
             Some(DirectoryLock::exclusive(path)?)
         };
         let access = if options.read_only { Access::Read } else { Access::Write };
-        let parts = parts(path, &config, &settings, access)?;
+        let mut parts = parts(path, &config, &settings, access)?;
+        let count = if options.read_only { 0 } else { settings.cleaners };
+        let cleaners = CleanerThreads::start(count, settings.method)?;
+        parts.cleaners = cleaners.as_ref().map(CleanerThreads::part);
         let options = OpenOptions { expected_id: Some(config.id()?), ..*options };
         let volume = Volume::open(parts, &options).await.map_err(|error| lost(path, error))?;
         let config = parking_lot::Mutex::new(config);
-        Ok(Directory { path: path.to_owned(), settings, config, volume, _lock: lock })
+        let path = path.to_owned();
+        Ok(Directory { path, settings, config, volume, _cleaners: cleaners, _lock: lock })
     }
 
     /// Checks the volume in the folder `path`, or repairs it.

@@ -17,6 +17,7 @@ use super::Object;
 use crate::chunk::Place;
 use crate::crash::PlantedBug;
 use crate::metadata::{Queue, Record};
+use crate::page::NotedPages;
 use crate::volume::MappingRuns;
 use crate::{Error, ErrorKind, Result};
 
@@ -52,8 +53,30 @@ impl Object {
     pub async fn sync(&self) -> Result<()> {
         self.check_syncable()?;
         let turn = self.state.sync_turns.hold(0..=0, true).await;
-        let synced = self.sync_alone().await;
+        let synced = match self.note_all().await {
+            Ok(noted) => self.make_durable(noted).await,
+            // What was not stored is in memory still, so nothing is lost, and a later sync may succeed.
+            Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::QuotaExceeded) => {
+                return Err(error);
+            }
+            Err(error) => Err(error),
+        };
         drop(turn);
+        self.poison_if_failed(synced)
+    }
+
+    /// The same, but for pages that wait for a cleaner.
+    pub(crate) async fn sync_stored(&self) -> Result<()> {
+        self.check_syncable()?;
+        let turn = self.state.sync_turns.hold(0..=0, true).await;
+        self.check_syncable()?;
+        self.state.holds.settle().await;
+        let synced = self.make_durable(self.note_stored()).await;
+        drop(turn);
+        self.poison_if_failed(synced)
+    }
+
+    fn poison_if_failed(&self, synced: Result<()>) -> Result<()> {
         if let Err(error) = &synced
             && matches!(error.kind(), ErrorKind::Device | ErrorKind::NoSpace | ErrorKind::Cancelled)
         {
@@ -71,12 +94,22 @@ impl Object {
     }
 
     pub(crate) async fn sync_alone(&self) -> Result<()> {
+        let noted = self.note_all().await?;
+        self.make_durable(noted).await
+    }
+
+    /// Notes the pages that are there, all of them stored.
+    async fn note_all(&self) -> Result<Option<NotedPages>> {
         self.check_syncable()?;
-        let state = &self.state;
         // What nobody waits for any more must not come to the device behind the back of a sync.
-        state.holds.settle().await;
+        self.state.holds.settle().await;
         // Before anything else is noted, which has to cover it.
-        let paged = self.note_pages();
+        self.note_pages().await
+    }
+
+    /// Makes durable what was noted of pages, and whatever else there is of the object.
+    pub(crate) async fn make_durable(&self, paged: Option<NotedPages>) -> Result<()> {
+        let state = &self.state;
         let mut dirty = Dirty { object: self, classes: state.dirty_classes.swap(0, Ordering::SeqCst) };
         let chunks: Vec<(u64, u64)> =
             state.fresh.lock().entries.iter().map(|(chunk, no)| (*chunk, *no)).collect();

@@ -36,6 +36,8 @@ pub struct PageStatistics {
     pub by_key: BTreeMap<u16, u64>,
     /// Pages that were never written, or are all zeros: they take no block.
     pub holes: u64,
+    /// Pages that were written and wait for a cleaner; those that are stored in an earlier form count there, too.
+    pub dirty: u64,
     /// Pages that were written since the opening.
     pub written: u64,
     /// Pages that were read since the opening.
@@ -54,6 +56,7 @@ impl Object {
             block_bytes: BLOCK_BYTES,
             retired_bytes: state.retired_blocks() * BLOCK_BYTES,
             holes: pages.pages_below(pages.size()),
+            dirty: state.dirty.len(),
             written: state.counters.written,
             read: state.counters.read,
             rewritten_in_part: state.counters.rewritten_in_part,
@@ -68,6 +71,8 @@ impl Object {
                 *all.by_key.entry(key.get()).or_default() += 1;
             }
         }
+        let only_dirty = state.dirty.numbers_from(0).filter(|page| state.word(*page) == 0);
+        all.holes = all.holes.saturating_sub(only_dirty.count() as u64);
         Some(all)
     }
 

@@ -12,6 +12,8 @@
 //! 3. So a page is never torn: after a stop it is what a write made of it as a whole. That holds for the whole page
 //!    that a write touches in part.
 //! 4. A chunk of the stored space in which no block is taken goes back to its class.
+//! 5. With cleaners a write ends when its pages are in memory ([`dirty`]); cleaners do the rest of 1, and a sync waits
+//!    until all pages are stored that were written before it ([`clean`]).
 //!
 //! Invariants, kept under the lock of [`state::PageState`]:
 //! - a block of the stored space is free, or of one page (its word in memory, in the metadata, or noted by a sync), or
@@ -23,6 +25,9 @@
 //! Locks: the journal's before that of a page state, that before an object's table.
 
 pub(crate) mod alter;
+mod clean;
+mod cleaning;
+mod dirty;
 mod information;
 pub(crate) mod map;
 mod optimize;
@@ -39,14 +44,17 @@ use std::num::NonZeroU16;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Waker;
 
 use parking_lot::Mutex;
 
 pub(crate) use alter::Wanted;
+pub(crate) use cleaning::Cleaning;
 pub use information::PageStatistics;
 pub use optimize::{OptimizeProgress, Optimized};
 pub(crate) use state::PageState;
 pub(crate) use stored::Stored;
+pub(crate) use sync::NotedPages;
 
 use crate::Result;
 use crate::transform::Compression;
@@ -75,6 +83,12 @@ pub(crate) struct Pages {
     holds: Arc<Holds>,
     pub(crate) settings: Mutex<PageSettings>,
     pub(crate) state: Mutex<PageState>,
+    /// It waits for a cleaner.
+    is_queued: AtomicBool,
+    /// A cleaner found no space: pages are stored by who writes them, until a sync has stored all that wait.
+    is_full: AtomicBool,
+    /// Woken when pages were stored by somebody, or are not going to be.
+    stored: Mutex<Vec<Waker>>,
 }
 
 impl Pages {
@@ -87,6 +101,9 @@ impl Pages {
             holds: Arc::default(),
             settings: Mutex::new(settings),
             state: Mutex::new(state),
+            is_queued: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
+            stored: Mutex::default(),
         }
     }
 
@@ -108,6 +125,6 @@ impl Pages {
     /// Whether something was written or cut that no sync has covered.
     pub(crate) fn has_unsynced(&self) -> bool {
         let state = self.state.lock();
-        state.has_fresh() || state.journaled_size != self.size()
+        state.has_fresh() || !state.dirty.is_empty() || state.journaled_size != self.size()
     }
 }

@@ -85,7 +85,7 @@ impl Object {
         let chain = self.chain(pages)?;
         let mut sealed = Vec::new();
         for page in first..=last {
-            if pages.state.lock().word(page) != 0 {
+            if pages.state.lock().is_written(page) {
                 let whole = self.read_whole_page(pages, page).await?;
                 sealed.push((page, self.seal(&chain, page, &whole)?));
             }

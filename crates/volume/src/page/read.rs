@@ -9,6 +9,7 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use tanada_io::{Buffer, Completion, Operation, Request};
 
+use super::dirty::PageBytes;
 use super::{Boxed, Pages, Stored};
 use crate::object::read::into_io;
 use crate::settings::BLOCK_BYTES;
@@ -62,15 +63,24 @@ impl Object {
         // Blocks that are retired from here on are not used again before this is dropped.
         let _grace = self.core.grace.enter();
         let (first, last) = (offset >> pages.shift, (offset + len as u64 - 1) >> pages.shift);
+        let mut dirty: Vec<(u64, PageBytes)> = Vec::new();
         let found: Vec<(u64, Option<Stored>)> = {
             let mut state = pages.state.lock();
             state.counters.read += last - first + 1;
-            (first..=last).map(|page| (page, Stored::of(state.word(page)))).collect()
+            let numbers = state.dirty.numbers_from(first).take_while(|page| *page <= last);
+            dirty.extend(numbers.filter_map(|page| Some((page, state.dirty.get(page)?.clone()))));
+            let stored =
+                |page| if state.dirty.get(page).is_some() { None } else { Stored::of(state.word(page)) };
+            (first..=last).map(|page| (page, stored(page))).collect()
         };
         let holes = found.iter().filter(|(_, stored)| stored.is_none()).map(|(page, _)| *page);
         for page in holes {
             let (into, _) = overlap(pages, page, offset, len);
             buffer[into].fill(0);
+        }
+        for (page, bytes) in dirty {
+            let (into, from) = overlap(pages, page, offset, len);
+            buffer[into].copy_from_slice(&bytes[from]);
         }
         let runs = runs(found.into_iter().filter_map(|(page, stored)| Some((page, stored?))));
         let reads = runs.iter().map(|run| self.read_stored(run.offset, run.bytes));
@@ -152,8 +162,13 @@ impl Object {
     pub(super) async fn read_whole_page(&self, pages: &Arc<Pages>, page: u64) -> Result<Vec<u8>> {
         let _grace = self.core.grace.enter();
         let mut whole = vec![0; pages.page_bytes() as usize];
-        let stored = Stored::of(pages.state.lock().word(page));
-        if let Some(stored) = stored {
+        let (stored, dirty) = {
+            let state = pages.state.lock();
+            (Stored::of(state.word(page)), state.dirty.get(page).cloned())
+        };
+        if let Some(bytes) = dirty {
+            whole.copy_from_slice(&bytes);
+        } else if let Some(stored) = stored {
             let image = self.read_stored(stored.offset(), stored.bytes()).await?;
             self.open_page(page, &stored, &image, &mut whole).await?;
         }

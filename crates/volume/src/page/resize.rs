@@ -38,7 +38,7 @@ impl Object {
             self.unmap_pages(pages, first, u64::MAX, |queue| {
                 let mut state = pages.state.lock();
                 let ends_in_page = !size_bytes.is_multiple_of(pages.page_bytes());
-                let is_stale = ends_in_page && state.word(size_bytes >> pages.shift) != 0;
+                let is_stale = ends_in_page && state.is_written(size_bytes >> pages.shift);
                 pages.tail_is_stale.store(is_stale, Ordering::SeqCst);
                 pages.size.store(size_bytes, Ordering::SeqCst);
                 state.journaled_size = size_bytes;
@@ -99,7 +99,7 @@ impl Object {
         }
         for (from, to) in edges {
             let page = from >> shift;
-            if pages.state.lock().word(page) == 0 {
+            if !pages.state.lock().is_written(page) {
                 continue;
             }
             let mut whole = self.read_whole_page(pages, page).await?;

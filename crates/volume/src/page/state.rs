@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Stored;
+use super::dirty::DirtyPages;
 use super::map::{PAGES_PER_LEAF, PageMap};
 use super::space::Space;
 use crate::metadata::journal::Lsn;
@@ -39,6 +40,7 @@ pub(crate) struct PageState {
     map: PageMap,
     fresh: BTreeMap<u64, FreshPage>,
     retired: VecDeque<Retired>,
+    pub(crate) dirty: DirtyPages,
     pub(crate) space: Space,
     /// The logical size that the metadata have.
     pub(crate) journaled_size: u64,
@@ -69,6 +71,7 @@ impl PageState {
             map,
             fresh: BTreeMap::new(),
             retired: VecDeque::new(),
+            dirty: DirtyPages::default(),
             space,
             journaled_size,
             counters: PageCounters::default(),
@@ -85,28 +88,45 @@ impl PageState {
         self.map.iter_from(0)
     }
 
+    /// Whether a page was written, and is stored or waits for a cleaner.
+    pub(crate) fn is_written(&self, page: u64) -> bool {
+        self.map.get(page) != 0 || self.dirty.get(page).is_some()
+    }
+
     /// Whether any page of `first..end` is no hole.
     pub(crate) fn has_data(&self, first: u64, end: u64) -> bool {
-        self.map.iter_from(first).next().is_some_and(|(page, _)| page < end)
+        self.next_data(first).is_some_and(|page| page < end)
     }
 
     /// The first page from `first` on that is no hole.
     pub(crate) fn next_data(&self, first: u64) -> Option<u64> {
-        self.map.iter_from(first).next().map(|(page, _)| page)
+        let stored = self.map.iter_from(first).next().map(|(page, _)| page);
+        stored.into_iter().chain(self.dirty.numbers_from(first).next()).min()
     }
 
     /// The first hole from page `first` on.
     pub(crate) fn next_hole(&self, first: u64) -> u64 {
-        let pages = self.map.iter_from(first).zip(first..);
-        first + pages.take_while(|((page, _), expected)| page == expected).count() as u64
+        let mut stored = self.map.iter_from(first).map(|(page, _)| page).peekable();
+        let mut dirty = self.dirty.numbers_from(first).peekable();
+        let mut at = first;
+        loop {
+            let is_stored = stored.next_if_eq(&at).is_some();
+            let is_dirty = dirty.next_if_eq(&at).is_some();
+            if !is_stored && !is_dirty {
+                return at;
+            }
+            at += 1;
+        }
     }
 
     pub(crate) fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
     }
 
-    /// Gives a page another word; `period` is that of the grace of who may still read what it had.
+    /// Gives a page another word; `period` is that of the grace of who may still read what it had. What waited for a
+    /// cleaner is of no account any more.
     pub(crate) fn switch(&mut self, page: u64, word: u64, period: u64) {
+        self.dirty.remove(page);
         let old = self.map.set(page, word);
         match self.fresh.get(&page) {
             None => {
@@ -166,6 +186,7 @@ impl PageState {
     /// Makes holes of `count` pages from `first` on, within a change of the journal.
     pub(crate) fn unmap(&mut self, id: u64, first: u64, count: u64, queue: &mut Queue) -> FreedWords {
         let end = first.saturating_add(count);
+        self.dirty.remove_range(first, end);
         let mut freed = FreedWords::default();
         let mapped: Vec<(u64, u64)> = self.map.iter_from(first).take_while(|(page, _)| *page < end).collect();
         let fresh: Vec<u64> = self.fresh.range(first..end).map(|(page, _)| *page).collect();

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::Pages;
-use crate::Object;
 use crate::crash::PlantedBug;
 use crate::metadata::Record;
 use crate::metadata::journal::Lsn;
+use crate::{Object, Result};
 
 /// What a sync makes durable of the pages of an object.
 pub(crate) struct NotedPages {
@@ -16,13 +16,30 @@ pub(crate) struct NotedPages {
 }
 
 impl Object {
-    /// Notes what is there now. Before this the sync may note nothing else: what it notes of data, chunks and the
-    /// stored size has to cover it.
-    pub(crate) fn note_pages(&self) -> Option<NotedPages> {
-        let pages = self.state.pages.get()?.clone();
-        // The size first: the last page was made clean before it grew.
+    /// Stores what waits for a cleaner and notes what is there then. Before this the sync may note nothing else: what
+    /// it notes of data, chunks and the stored size has to cover it. The caller has the turn to sync.
+    pub(crate) async fn note_pages(&self) -> Result<Option<NotedPages>> {
+        let Some(pages) = self.state.pages.get().cloned() else { return Ok(None) };
+        // The size first: the last page was made clean before it grew, and what grows it from here on is not covered.
         let size = pages.size();
+        let until = pages.state.lock().dirty.age();
+        let is_dirty = pages.state.lock().dirty.has_older(until);
+        if is_dirty {
+            self.drain(&pages, until).await?;
+        }
         pages.state.lock().note(self.core.grace.period());
+        Ok(Some(NotedPages { pages, size }))
+    }
+
+    /// Notes what is stored now. The size does not grow if pages wait for a cleaner, for these may be in front of its
+    /// end.
+    pub(crate) fn note_stored(&self) -> Option<NotedPages> {
+        let pages = self.state.pages.get()?.clone();
+        let size = pages.size();
+        let mut state = pages.state.lock();
+        let size = if state.dirty.is_empty() { size } else { size.min(state.journaled_size) };
+        state.note(self.core.grace.period());
+        drop(state);
         Some(NotedPages { pages, size })
     }
 

@@ -6,6 +6,9 @@
 //!    neighbours in one go.
 //! 4. When all are written the map switches. Nothing of the pages before has changed until then.
 //!
+//! With cleaners, 3 and 4 are theirs: a write ends when its pages are in memory ([`super::clean`]), unless that is
+//! full.
+//!
 //! If there is no space, the object is synced: then the blocks that its pages had before are free. If that does not
 //! help, nothing was changed.
 
@@ -15,6 +18,7 @@ use std::sync::atomic::Ordering;
 use futures::future::try_join_all;
 use tanada_io::Buffer;
 
+use super::dirty::{PageBytes, Room};
 use super::read::overlap;
 use super::{Boxed, Pages, Stored};
 use crate::settings::BLOCK_BYTES;
@@ -31,7 +35,7 @@ const LARGEST_WRITE_BYTES: usize = 1 << 20;
 /// Blocks that were taken for images; free again when dropped, unless pages have them.
 pub(super) struct Taken {
     pages: Arc<Pages>,
-    stored: Vec<Stored>,
+    pub(super) stored: Vec<Stored>,
 }
 
 impl Drop for Taken {
@@ -42,6 +46,12 @@ impl Drop for Taken {
             state.space.give_back(stored.block, stored.blocks);
         }
     }
+}
+
+/// Pages of a write: images that are to be stored now, or contents that wait for a cleaner.
+struct Written {
+    sealed: Vec<(u64, Option<Sealed>)>,
+    dirty: Vec<(u64, PageBytes, Room)>,
 }
 
 impl Object {
@@ -68,28 +78,57 @@ impl Object {
         let _hold = self.hold_to_write(pages, first, last, end).await?;
         let chain = self.chain(pages)?;
         let size = pages.size();
-        let mut sealed = Vec::new();
+        let mut written = Written { sealed: Vec::new(), dirty: Vec::new() };
+        let mut room = self.room_for(pages, last - first + 1);
         for page in first..=last {
             let (from, into) = overlap(pages, page, offset, bytes.len());
             let is_whole = into.len() as u64 == pages.page_bytes();
-            if is_whole {
-                sealed.push((page, self.seal(&chain, page, &bytes[from])?));
-                continue;
+            let whole = if is_whole { None } else { Some(self.page_before(pages, page, &into, size).await?) };
+            let whole = whole.map(|mut whole| {
+                whole[into].copy_from_slice(&bytes[from.clone()]);
+                whole
+            });
+            let content = whole.as_deref().unwrap_or(&bytes[from]);
+            match room.as_mut().and_then(Vec::pop) {
+                Some(room) => written.dirty.push((page, PageBytes::from(content), room)),
+                None => written.sealed.push((page, self.seal(&chain, page, content)?)),
             }
-            // What is behind the end needs no reading.
-            let begin = page << pages.shift;
-            let mut whole = if into.start == 0 && begin + into.end as u64 >= size {
-                vec![0; pages.page_bytes() as usize]
-            } else {
-                pages.state.lock().counters.rewritten_in_part += 1;
-                self.read_whole_page(pages, page).await?
-            };
-            whole[into].copy_from_slice(&bytes[from]);
-            sealed.push((page, self.seal(&chain, page, &whole)?));
         }
-        self.store(pages, sealed, false).await?;
+        if written.dirty.is_empty() {
+            self.store(pages, written.sealed, false).await?;
+            pages.size.fetch_max(end, Ordering::SeqCst);
+            return Ok(());
+        }
+        {
+            let mut state = pages.state.lock();
+            state.counters.written += written.dirty.len() as u64;
+            for (page, bytes, room) in written.dirty {
+                state.dirty.put(page, bytes, room);
+            }
+        }
         pages.size.fetch_max(end, Ordering::SeqCst);
+        self.wake_cleaner(pages);
         Ok(())
+    }
+
+    /// What a page holds of which `into` is about to be overwritten.
+    async fn page_before(
+        &self,
+        pages: &Arc<Pages>,
+        page: u64,
+        into: &std::ops::Range<usize>,
+        size: u64,
+    ) -> Result<Vec<u8>> {
+        // What is behind the end needs no reading.
+        let begin = page << pages.shift;
+        if into.start == 0 && begin + into.end as u64 >= size {
+            return Ok(vec![0; pages.page_bytes() as usize]);
+        }
+        {
+            let mut state = pages.state.lock();
+            state.counters.rewritten_in_part += u64::from(state.dirty.get(page).is_none());
+        }
+        self.read_whole_page(pages, page).await
     }
 
     /// Holds pages that are about to change, when the bytes behind the object's end are zeros as far as they will be in
@@ -128,7 +167,7 @@ impl Object {
     pub(super) async fn clean_page_tail_held(&self, pages: &Arc<Pages>) -> Result<()> {
         let size = pages.size();
         let last = size >> pages.shift;
-        if !size.is_multiple_of(pages.page_bytes()) && pages.state.lock().word(last) != 0 {
+        if !size.is_multiple_of(pages.page_bytes()) && pages.state.lock().is_written(last) {
             let whole = self.read_whole_page(pages, last).await?;
             let sealed = self.seal(&self.chain(pages)?, last, &whole)?;
             self.store(pages, vec![(last, sealed)], false).await?;
@@ -185,7 +224,7 @@ impl Object {
     }
 
     /// Writes the images to blocks that it takes for them.
-    async fn try_store(
+    pub(super) async fn try_store(
         &self,
         pages: &Arc<Pages>,
         sealed: &[(u64, Option<Sealed>)],
@@ -243,16 +282,21 @@ impl Object {
 
     /// Has the blocks free that pages had before their last write.
     async fn make_space(&self, pages: &Arc<Pages>) -> Result<()> {
-        self.sync().await?;
+        self.sync_stored().await?;
+        self.wait_for_retired(pages).await;
+        Ok(())
+    }
+
+    /// Waits until blocks are free that are retired, as far as that is durable.
+    pub(super) async fn wait_for_retired(&self, pages: &Arc<Pages>) {
         let newest = pages.state.lock().newest_retired();
         if let Some(period) = newest {
             self.core.grace.wait(period).await;
             self.reclaim_pages(pages);
         }
-        Ok(())
     }
 }
 
-fn is_full(error: &Error) -> bool {
+pub(super) fn is_full(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::QuotaExceeded)
 }

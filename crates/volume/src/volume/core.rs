@@ -28,6 +28,7 @@ use crate::crash::{CrashPoints, PlantedBug};
 use crate::metadata::journal::Lsn;
 use crate::metadata::{FolderRecord, Journal, renamed_below, renamed_folders};
 use crate::object::ObjectState;
+use crate::page::Cleaning;
 use crate::relocation::decision::Decisions;
 use crate::relocation::{SharedPace, Timer};
 use crate::statistics::Counters;
@@ -138,6 +139,8 @@ pub(crate) struct Core {
     pub(crate) is_closed: AtomicBool,
     pub(crate) claims: Claims,
     pub(crate) keys: KeyRing,
+    /// Who stores pages behind the back of those who write them, if anybody does.
+    pub(crate) cleaning: Option<Cleaning>,
     /// Check values of the keys that the metadata know. Changed under the journal's lock.
     pub(crate) key_checks: Mutex<BTreeMap<NonZeroU16, [u8; 8]>>,
 }
@@ -192,6 +195,7 @@ impl Core {
             is_closed: AtomicBool::new(false),
             claims: Claims::default(),
             keys: from.parts.keys,
+            cleaning: from.parts.cleaners.map(Cleaning::new),
             key_checks: Mutex::new(from.key_checks),
         })
     }
@@ -276,6 +280,19 @@ impl Core {
             }
         }
         None
+    }
+
+    /// Bytes of free chunks that an object may get that prefers `wanted`.
+    pub(crate) fn free_bytes(&self, wanted: usize, only: bool) -> u64 {
+        let classes = self.class_list();
+        let now = self.now();
+        let candidates = classes.candidates(wanted).take(if only { 1 } else { usize::MAX });
+        let giving = candidates.filter(|class| class.refusal().is_none() && !class.is_out_of_space(now));
+        let free = |class: &Arc<Class>| {
+            let allocator = class.allocator.lock();
+            u64::from(allocator.limit()).saturating_sub(u64::from(allocator.taken()))
+        };
+        giving.map(free).sum::<u64>() * self.chunk_bytes
     }
 
     fn no_space(&self, wanted: usize, only: bool) -> Error {

@@ -239,6 +239,9 @@ impl Volume {
             queue.push(&Record::Deleted { id: state.id });
             Some(freed)
         });
+        if let Some(pages) = object.state.pages.get() {
+            pages.forget_dirty();
+        }
         drop(hold);
         let Some(freed) = freed else {
             return Err(Error::new(ErrorKind::NotFound, format!("there is no object {name:?}")));

@@ -5,6 +5,7 @@
 mod adopted;
 mod between;
 mod checking;
+mod cleaners;
 mod devices;
 mod failures;
 mod folders;

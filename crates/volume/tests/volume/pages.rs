@@ -13,11 +13,12 @@ use tanada_volume::{
 };
 
 use crate::between::{Between, interpose};
+use crate::cleaners::cleaners_on_threads;
 use crate::{CHUNK, Place, bytes};
 
 const PAGE: usize = 16 << 10;
 
-fn compressed(compression: &str) -> Attributes {
+pub(crate) fn compressed(compression: &str) -> Attributes {
     Attributes { compression: compression.parse().unwrap(), ..Attributes::default() }
 }
 
@@ -31,7 +32,7 @@ fn keys(ids: &[u16]) -> KeyRing {
 }
 
 /// Bytes that become about a third as long.
-fn text(len: usize, seed: u64) -> Vec<u8> {
+pub(crate) fn text(len: usize, seed: u64) -> Vec<u8> {
     let mut random = SplitMix64::new(seed);
     let words: Vec<[u8; 8]> = (0..64).map(|_| random.next_u64().to_be_bytes()).collect();
     let all = std::iter::repeat_with(|| words[random.below(64) as usize]);
@@ -139,7 +140,9 @@ fn random_operations_on_pages_give_what_a_plain_file_gives() {
     for seed in 0..6 {
         let place = Place::new(&[("fast", 1), ("slow", 2)]);
         let keys = keys(&[1, 2]);
-        let parts = || Parts { keys: keys.clone(), ..place.parts() };
+        // With cleaners every second time.
+        let cleaners = || (seed % 2 == 1).then(|| cleaners_on_threads(6 * CHUNK));
+        let parts = || Parts { keys: keys.clone(), cleaners: cleaners(), ..place.parts() };
         block_on(async {
             let mut random = SplitMix64::new(seed);
             let mut volume = Volume::create(parts(), &place.settings(48)).await.unwrap();
