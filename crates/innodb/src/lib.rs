@@ -29,4 +29,4 @@ pub use table::{
     IndexSegments, IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Loss, Losses, LostRows, RangeRows,
     Row, RowReceiver, Rows, SpaceLayout, SpaceSegments, Table, TableFacts, TableLayout, TableStatistics,
 };
-pub use value::{Decimal, RowSink, Value};
+pub use value::{Decimal, RowSink, Value, joined_elements};

@@ -240,8 +240,19 @@ fn set<'a>(bits: u64, elements: &[String]) -> Result<Value<'a>> {
         return Err(Error::new(ErrorKind::Corrupt, format!("a SET has an unknown element ({bits:#x})")));
     }
     let chosen = elements.iter().enumerate().filter(|(at, _)| bits >> at & 1 == 1);
-    let names: Vec<&str> = chosen.map(|(_, element)| element.as_str()).collect();
-    Ok(Value::Text(Cow::Owned(names.join(","))))
+    Ok(Value::Text(Cow::Owned(joined_elements(chosen.map(|(_, element)| element.as_str())))))
+}
+
+/// The text of a SET of these elements, which has no comma behind empty ones at its beginning.
+pub fn joined_elements<'a>(elements: impl Iterator<Item = &'a str>) -> String {
+    let mut text = String::new();
+    for element in elements {
+        if !text.is_empty() {
+            text.push(',');
+        }
+        text.push_str(element);
+    }
+    text
 }
 
 #[inline]
@@ -281,6 +292,14 @@ mod tests {
 
     fn decode<'a>(decoder: &'a Decoder, stored: &'a [u8]) -> Value<'a> {
         decoder.decode(stored).unwrap()
+    }
+
+    #[test]
+    fn empty_elements_of_a_set_have_no_comma_at_its_beginning() {
+        let elements = |bits| set(bits, &["x", "", "y"].map(str::to_string)).unwrap();
+        for (bits, text) in [(0, ""), (0b110, "y"), (0b011, "x,"), (0b111, "x,,y"), (0b101, "x,y")] {
+            assert_eq!(elements(bits), Value::Text(text.into()), "{bits:b}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::Result;
 
 pub use address::{address_key, address_text};
 pub(crate) use decimal::stored_bytes as decimal_bytes;
+pub use decode::joined_elements;
 pub(crate) use decode::{Decoder, enum_bytes, set_bytes};
 pub(crate) use encode::Encoder;
 pub(crate) use temporal::fraction_bytes;

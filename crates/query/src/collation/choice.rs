@@ -74,7 +74,7 @@ pub(super) fn texts(of: &ChoiceType, holds: impl Fn(&str) -> Result<bool>) -> Re
         }
         for subset in 1..1usize << elements.len() {
             let chosen = elements.iter().enumerate().filter(|(at, _)| subset >> at & 1 == 1);
-            all.push(chosen.map(|(_, element)| element.as_str()).collect::<Vec<_>>().join(","));
+            all.push(tanada_innodb::joined_elements(chosen.map(|(_, element)| element.as_str())));
         }
     } else {
         all.extend(elements);

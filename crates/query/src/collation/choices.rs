@@ -26,6 +26,7 @@ impl Scope {
                     (extreme(function.func.name()), function.params.args.as_slice())
                     && let Comparing::Choice(of) = self.comparing(text)?
                 {
+                    of.check_numbers()?;
                     let number = choice::bytes_of_number(text.clone(), &of.definition);
                     function.params.args.push(number);
                     function.params.distinct = false;

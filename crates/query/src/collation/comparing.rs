@@ -43,12 +43,24 @@ pub(super) struct ChoiceType {
     pub definition: String,
     /// How its texts compare; its collation may not be known.
     pub collating: Collating,
+    /// Whether an element is empty, as is the text of 0: texts do not tell them apart.
+    pub has_empty_element: bool,
 }
 
 impl ChoiceType {
     /// How it compares where it is not ordered by number.
     pub(super) fn as_text(&self) -> Option<&Collating> {
         self.collating.collation.as_ref().map(|_| &self.collating)
+    }
+
+    /// Refuses a type whose numbers its texts do not tell, where values go by number.
+    pub(super) fn check_numbers(&self) -> Result<()> {
+        match self.has_empty_element {
+            true => Err(refused(Refusal::new(
+                "an ENUM or SET with an empty element goes by number here, and its text is that of 0, too",
+            ))),
+            false => Ok(()),
+        }
     }
 }
 
@@ -326,10 +338,11 @@ pub(super) fn of_field(field: &Field, server: Server) -> Comparing {
         // A text that is made of none compares as the connection does.
         Ok(Kind::Text(own)) if own.collation.is_none() => Comparing::As(Collating::connection(server)),
         Ok(Kind::Text(own)) => Comparing::As(own),
-        Ok(Kind::Choice(choice)) if choice.has_empty_element() => Comparing::Unknown,
-        Ok(Kind::Choice(choice)) if mysql_type.ends_with(')') => {
-            Comparing::Choice(ChoiceType { definition: mysql_type.to_string(), collating: choice.collating })
-        }
+        Ok(Kind::Choice(choice)) if mysql_type.ends_with(')') => Comparing::Choice(ChoiceType {
+            definition: mysql_type.to_string(),
+            has_empty_element: choice.has_empty_element(),
+            collating: choice.collating,
+        }),
         _ => Comparing::Unknown,
     }
 }

@@ -82,8 +82,9 @@ impl Scope {
     /// The sort key of `expression` in GROUP BY; `None` if it is compared as it is.
     pub(super) fn key(&self, expression: &Expr) -> Result<Option<Expr>> {
         let own = match self.comparing(expression)? {
+            Comparing::Plainly => return Ok(None),
             // What is equal to an element of an ENUM or SET is that element.
-            Comparing::Plainly | Comparing::Choice(_) => return Ok(None),
+            Comparing::Choice(of) => return of.check_numbers().map(|()| None),
             Comparing::Document => {
                 return Ok(Some(document_key::key_of(expression.clone().unalias(), KeyOf::Value)));
             }
@@ -126,6 +127,7 @@ impl Scope {
                 Ok(true)
             }
             Comparing::Choice(of) => {
+                of.check_numbers()?;
                 *expression = choice::number_of(expression.clone(), &of.definition);
                 Ok(true)
             }

@@ -42,7 +42,7 @@ pub(super) fn elements(
 ) -> Result<Datum, Refusal> {
     let joined = |is_chosen: &dyn Fn(usize, &String) -> bool| {
         let chosen = elements.iter().enumerate().filter(|(at, element)| is_chosen(*at, element));
-        Datum::Text(chosen.map(|(_, element)| element.as_str()).collect::<Vec<_>>().join(","))
+        Datum::Text(tanada_innodb::joined_elements(chosen.map(|(_, element)| element.as_str())))
     };
     if !is_text(kind) {
         let number = whole(value, kind)?;

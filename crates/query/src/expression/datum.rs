@@ -76,6 +76,9 @@ impl Datum {
             Datum::Text(text) => match kind {
                 Kind::Choice(choice) => match choice.number(text) {
                     Some(number) => Number::Whole(number.into()),
+                    None if choice.has_empty_element() => {
+                        return Err(Refusal::new("the number of an ENUM or SET with an empty element"));
+                    }
                     None => return Err(Refusal::new("the number of a text that is no element")),
                 },
                 Kind::Json => Number::Double(super::json::number(text)?),

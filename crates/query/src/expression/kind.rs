@@ -100,8 +100,12 @@ impl Choice {
     /// The number of an ENUM's element, or the bits of a SET's; 0 of an empty text. `None` if it is no element, or may
     /// be one of two.
     pub(super) fn number(&self, text: &str) -> Option<u64> {
+        // An empty element of a SET may not be seen beside others either.
+        if (text.is_empty() || self.is_set) && self.has_empty_element() {
+            return None;
+        }
         if text.is_empty() {
-            return (!self.has_empty_element()).then_some(0);
+            return Some(0);
         }
         let place = |text: &str| self.elements.iter().position(|element| element == text);
         if !self.is_set {
