@@ -9,8 +9,11 @@ use tanada_innodb::Beside;
 
 use super::command::{Command, TableName};
 use super::context::QueryContext;
+use super::information::InformationSchema;
 use super::status::{STATUS, StatusSchema};
-use super::{Session, answer, create_table, create_view, headed, liked, no_table, variables};
+use super::{
+    INFORMATION_SCHEMA, Session, answer, create_table, create_view, headed, liked, no_table, variables,
+};
 use crate::{Error, ErrorKind, Result};
 
 impl Session {
@@ -167,6 +170,12 @@ impl Session {
             let shown = liked(names, pattern)?;
             let kept = fields.fields().iter().filter(|field| shown.contains(field.name())).cloned();
             return answer::fields(&Schema::new(kept.collect::<Vec<_>>()));
+        }
+        if self.system_schema(name.database.as_deref()) == Some(INFORMATION_SCHEMA) && !full {
+            let definition = InformationSchema::definition(&name.table, self.options().server);
+            let definition = definition.ok_or_else(|| no_table(&name.table, INFORMATION_SCHEMA))?;
+            let names = definition.columns.iter().map(|column| column.name.clone()).collect();
+            return answer::columns(&definition, None, &liked(names, pattern)?, full);
         }
         let table = self.table(name).await?;
         let definition = table.table().definition();

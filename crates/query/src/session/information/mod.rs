@@ -52,6 +52,11 @@ impl InformationSchema {
         Some(layout::schema(&layout::columns(table, server)?, server))
     }
 
+    /// A table as `server` describes it.
+    pub(super) fn definition(table: &str, server: Server) -> Option<TableDefinition> {
+        layout::described(table, server)
+    }
+
     /// The rows of `table`, in upper case.
     pub(super) async fn rows(&self, table: &str) -> Result<Vec<Row>> {
         let Some(shared) = self.session.upgrade() else { return Ok(Vec::new()) };

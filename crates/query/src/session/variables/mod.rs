@@ -165,7 +165,9 @@ impl Session {
     /// The server's variables as SHOW has them.
     pub(super) fn system_variables(&self) -> Vec<(String, String)> {
         let names = system::all(self.options().server).map(|variable| variable.name);
-        names.filter_map(|name| Some((name.to_string(), self.system_value(name)?))).collect()
+        names
+            .filter_map(|name| Some((name.to_string(), system::shown(name, self.system_value(name)?))))
+            .collect()
     }
 
     /// Whether a mode of SQL is on.

@@ -30,6 +30,38 @@ pub(super) struct SystemVariable {
     pub change: Change,
 }
 
+/// Variables of two values, which are ON and OFF in SHOW VARIABLES and numbers in expressions.
+const SWITCHES: [&str; 19] = [
+    "autocommit",
+    "big_tables",
+    "explicit_defaults_for_timestamp",
+    "foreign_key_checks",
+    "innodb_strict_mode",
+    "low_priority_updates",
+    "lower_case_file_system",
+    "profiling",
+    "read_only",
+    "sql_auto_is_null",
+    "sql_big_selects",
+    "sql_log_bin",
+    "sql_notes",
+    "sql_quote_show_create",
+    "sql_safe_updates",
+    "sql_warnings",
+    "transaction_read_only",
+    "tx_read_only",
+    "unique_checks",
+];
+
+/// A value as SHOW VARIABLES has it.
+pub(super) fn shown(name: &str, value: String) -> String {
+    match value.as_str() {
+        "1" if SWITCHES.contains(&name) => "ON".to_string(),
+        "0" if SWITCHES.contains(&name) => "OFF".to_string(),
+        _ => value,
+    }
+}
+
 impl SystemVariable {
     /// Its value as the server is installed; `None` if this server has no such variable.
     pub(super) fn value(&self, server: Server) -> Option<&'static str> {
@@ -180,5 +212,7 @@ mod tests {
         assert!(named("TX_ISOLATION", Server::MariaDb).is_some());
         assert!(named("tx_isolation", Server::MySql).is_none());
         assert!(named("no_such", Server::MySql).is_none());
+        assert_eq!(shown("autocommit", "1".to_string()), "ON");
+        assert_eq!(shown("port", "1".to_string()), "1");
     }
 }
