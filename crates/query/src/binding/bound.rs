@@ -119,6 +119,7 @@ impl BoundCall {
         };
         let has_others = |of: &Typed| match &of.node {
             Node::Call(_, operands) => operands.iter().any(|operand| operand.kind != bound.typed.kind),
+            Node::Branch(_, operand) => operand.kind != bound.typed.kind,
             _ => false,
         };
         let mut branches = whens.iter().map(|(_, result)| result).chain(otherwise.as_deref());

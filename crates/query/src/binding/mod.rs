@@ -19,6 +19,7 @@ mod documents;
 mod field;
 mod lower;
 mod native;
+mod origin;
 mod own_digits;
 mod plans;
 mod rule;

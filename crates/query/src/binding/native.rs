@@ -14,13 +14,15 @@ use super::displayed;
 use super::field::shown_digits;
 use super::rule::{Argument, Inputs};
 use crate::expression::{Kind, Rules, Zone, is_calendar_date};
-use crate::functions::{expression_planners, finite_function};
+use crate::functions::{expression_planners, finite_function, unsigned_zero_function};
 use crate::relation::types::MYSQL_TYPE;
 use crate::relation::zero_date;
 use crate::session::context::QueryContext;
 
 /// Most digits of a decimal whose whole number a double holds.
 const DOUBLE_DIGITS: u8 = 15;
+/// Most digits of numbers of which as many as there may be rows have sums of 65.
+const MAX_SUMMED_DIGITS: u8 = 55;
 /// Most digits of an engine's DECIMAL.
 const MAX_DIGITS: u8 = 38;
 
@@ -51,7 +53,7 @@ pub(super) fn expression(
     let name = if name == "case =" { "=" } else { name };
     match (name, operands) {
         ("=" | "<>" | "<" | "<=" | ">" | ">=", [left, right]) if compares(left, right) => {
-            operation(name, expression(0), expression(1), schema).map(Some)
+            operation(name, expression(0), expression(1), schema, rules).map(Some)
         }
         ("<=>", [left, right])
             if compares(left, right) && left.field.data_type() == right.field.data_type() =>
@@ -67,18 +69,18 @@ pub(super) fn expression(
             Ok(Some(Expr::InList(InList::new(Box::new(expression(0)), list, false))))
         }
         ("+" | "-" | "*", [left, right]) if is_without_zeros(left) && is_without_zeros(right) => {
-            operation(name, expression(0), expression(1), schema).map(Some)
+            operation(name, expression(0), expression(1), schema, rules).map(Some)
         }
         ("/", [left, right])
             if is_exact(left) && is_exact(right) && is_without_zeros(left) && is_without_zeros(right) =>
         {
-            operation(name, expression(0), expression(1), schema).map(Some)
+            operation(name, expression(0), expression(1), schema, rules).map(Some)
         }
         ("condition", [of]) if *of.field.data_type() == DataType::Boolean => Ok(Some(expression(0))),
         ("condition", [of]) if is_plain_number(of) => {
-            operation("<>", expression(0), lit(0i64), schema).map(Some)
+            operation("<>", expression(0), lit(0i64), schema, rules).map(Some)
         }
-        ("number of", [of]) if is_plain_number(of) => Ok(Some(displayed::without(of))),
+        ("number of", [of]) if is_plain_number(of) || is_summed(of) => Ok(Some(displayed::without(of))),
         ("number of", [of]) if *of.field.data_type() == DataType::Boolean => {
             Ok(Some(cast(expression(0), DataType::Int64)))
         }
@@ -155,6 +157,12 @@ fn is_plain_number(of: &Argument) -> bool {
         Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { decimals: None } | Kind::Float
     );
     is_number && !matches!(of.field.data_type(), DataType::Boolean | DataType::Decimal256(..))
+}
+
+/// A number of more than 38 digits whose sums have no more than the servers' types.
+fn is_summed(of: &Argument) -> bool {
+    matches!(of.field.data_type(), DataType::Decimal256(digits, _) if *digits <= MAX_SUMMED_DIGITS)
+        && matches!(of.kind, Ok(Kind::Decimal { .. }))
 }
 
 /// Whether a decimal meets a double and has more digits than the engine converts without error.
@@ -270,7 +278,7 @@ fn is_calendar_text(text: &str) -> bool {
 }
 
 /// The engine's operator, by the planners that know of overflow, quotients and dates.
-fn operation(name: &str, left: Expr, right: Expr, schema: &DFSchema) -> Result<Expr> {
+fn operation(name: &str, left: Expr, right: Expr, schema: &DFSchema, rules: &Rules) -> Result<Expr> {
     let (operator, engine) = match name {
         "=" => (BinaryOperator::Eq, Operator::Eq),
         "<>" => (BinaryOperator::NotEq, Operator::NotEq),
@@ -294,7 +302,12 @@ fn operation(name: &str, left: Expr, right: Expr, schema: &DFSchema) -> Result<E
     let computes = matches!(engine, Operator::Plus | Operator::Minus | Operator::Multiply);
     let is_double = computes && (is_double(&raw.left) || is_double(&raw.right));
     let result = binary_expr(raw.left, engine, raw.right);
-    Ok(if is_double { finite_function().call(vec![result]) } else { result })
+    // MariaDB computes no zero with a sign.
+    Ok(match (is_double, rules.mysql) {
+        (true, true) => finite_function().call(vec![result]),
+        (true, false) => unsigned_zero_function().call(vec![finite_function().call(vec![result])]),
+        (false, _) => result,
+    })
 }
 
 /// LIKE of texts, which a later rule matches by their collations.

@@ -19,12 +19,13 @@ use super::aggregates::of_server;
 use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
 use super::field::{kind_of, kind_of_literal};
+use super::origin::StoredNumbers;
 use super::statement::StatementRules;
 use super::{
     KIND, displayed, documents, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates,
 };
 use crate::collation::Texts;
-use crate::expression::{Kind, Node, Refusal, Rules, Typed};
+use crate::expression::{Kind, Node, Origin, Refusal, Rules, Typed};
 use crate::rules::is_set_operation;
 use crate::settings::TanadaOptions;
 
@@ -76,12 +77,16 @@ fn bind_plan(
         [] => plan.schema().as_ref().clone(),
         inputs => merge_schema(inputs),
     };
+    let numbers = match server {
+        Server::MySql => StoredNumbers::of(&plan),
+        Server::MariaDb => StoredNumbers::default(),
+    };
     let sorts = matches!(plan, LogicalPlan::Sort(_));
     let projects = matches!(plan, LogicalPlan::Projection(_));
     let names = NamePreserver::new(&plan);
     let bound = plan.map_expressions(|expression| {
         let name = names.save(&expression);
-        let bound = expression.transform_up(|node| bind(node, &schema, &texts))?;
+        let bound = expression.transform_up(|node| bind(node, &schema, &texts, &numbers))?;
         let bound = match projects && plans::is_column(&bound.data) {
             true => bound,
             false => bound.transform_data(|expression| plans::rounded(expression, &schema))?,
@@ -92,7 +97,12 @@ fn bind_plan(
     bound.map_data(LogicalPlan::recompute_schema)
 }
 
-fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transformed<Expr>> {
+fn bind(
+    expression: Expr,
+    schema: &DFSchema,
+    texts: &Texts,
+    numbers: &StoredNumbers,
+) -> Result<Transformed<Expr>> {
     if matches!(expression, Expr::ScalarSubquery(_) | Expr::InSubquery(_)) {
         return displayed::subquery(expression, schema).map(Transformed::yes);
     }
@@ -117,7 +127,9 @@ fn bind(expression: Expr, schema: &DFSchema, texts: &Texts) -> Result<Transforme
     let mut inputs = Inputs::default();
     let mut typed = Vec::new();
     for operand in operands {
-        typed.push(inputs.operand(operand, &call.rules).map_err(|refusal| unsupported(name, &refusal))?);
+        typed.push(
+            inputs.operand(operand, &call.rules, numbers).map_err(|refusal| unsupported(name, &refusal))?,
+        );
     }
     let typed = typed_call(name, typed, &call.rules).map_err(|refusal| unsupported(name, &refusal))?;
     Ok(Transformed::yes(match collation {
@@ -207,7 +219,12 @@ pub(super) struct Inputs {
 
 impl Inputs {
     /// The operand over these inputs; a bound expression in it is taken apart, and evaluated as a part of the whole.
-    fn operand(&mut self, argument: Argument, rules: &Rules) -> Result<Typed, Refusal> {
+    fn operand(
+        &mut self,
+        argument: Argument,
+        rules: &Rules,
+        numbers: &StoredNumbers,
+    ) -> Result<Typed, Refusal> {
         if let Expr::Literal(value, _) = &argument.expression {
             self.parts.push(format!("{value:?}"));
             let typed = literal(value, argument.kind?)
@@ -227,9 +244,23 @@ impl Inputs {
         let kind = argument.kind?;
         let is_truth = *argument.field.data_type() == DataType::Boolean
             && !matches!(argument.expression, Expr::Column(_) | Expr::OuterReferenceColumn(..));
+        let origin = match &kind {
+            Kind::Float | Kind::Double { decimals: None } if rules.mysql => {
+                numbers.origin(&argument.expression)
+            }
+            _ => Origin::Stored,
+        };
         let slot = self.slot(argument.expression);
         self.parts.push(format!("input {slot}"));
-        let typed = input(slot, kind, rules);
+        let typed = match origin {
+            Origin::Stored => input(slot, kind, rules),
+            Origin::Computed => {
+                Typed::call(kind.clone(), vec![Typed { node: Node::Result(slot), kind }], |values| {
+                    Ok(values[0].clone())
+                })
+            }
+            Origin::Unknown => Typed { node: Node::Result(slot), kind },
+        };
         Ok(if is_truth { Typed::truth(typed) } else { typed })
     }
 
@@ -251,12 +282,14 @@ fn moved(mut typed: Typed, slots: &[usize]) -> Typed {
 impl Typed {
     fn for_each_input(&mut self, change: &mut impl FnMut(&mut usize)) {
         match &mut self.node {
-            Node::Input(slot) => change(slot),
+            Node::Input(slot) | Node::Result(slot) => change(slot),
             Node::Literal(_) => {}
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter_mut().for_each(|operand| operand.for_each_input(change));
             }
-            Node::Stored(_, inner) | Node::Truth(inner) => inner.for_each_input(change),
+            Node::Stored(_, inner) | Node::Branch(_, inner) | Node::Truth(inner) => {
+                inner.for_each_input(change)
+            }
             Node::Case(whens, otherwise) => {
                 for (holds, result) in whens {
                     holds.for_each_input(change);

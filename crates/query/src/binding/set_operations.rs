@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Distinct, Expr, Join, LogicalPlan, Projection};
 
@@ -13,7 +13,13 @@ use super::field::kind_of;
 use super::rule::Inputs;
 use super::statement::StatementRules;
 use super::unsupported;
-use crate::expression::{Kind, NONE, Refusal, Typed, branch};
+use crate::expression::{Datum, Kind, NONE, Refusal, Typed, branch};
+use crate::relation::types::MYSQL_TYPE;
+use crate::text::double_text;
+
+/// Characters of the types.
+const FLOAT_CHARACTERS: usize = 12;
+const DOUBLE_CHARACTERS: usize = 22;
 
 /// The name in messages.
 const NAME: &str = "a set operation";
@@ -71,6 +77,9 @@ fn target(
     of: &StatementRules,
     is_known: &impl Fn(&DataType, &DataType) -> bool,
 ) -> Result<Option<Kind>> {
+    if let Some(kind) = floating(inputs, column, of.rules.mysql) {
+        return Ok(kind);
+    }
     let mut common: Option<(DataType, Kind)> = None;
     let (mut differs, mut has_bit) = (false, false);
     for input in inputs {
@@ -115,9 +124,94 @@ fn target(
     }
 }
 
+/// Numbers, by what a union makes of them beside a FLOAT.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+enum Number {
+    /// Integers of up to 24 bits, and years.
+    Short,
+    Integer,
+    /// BIGINT, and what is computed.
+    Long,
+    Decimal,
+    Float,
+    Double,
+}
+
+impl Number {
+    fn of(field: &Field) -> Option<Number> {
+        let is_medium =
+            field.metadata().get(MYSQL_TYPE).is_some_and(|mysql_type| mysql_type.starts_with("mediumint"));
+        Some(match field.data_type() {
+            DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => Number::Short,
+            DataType::Int32 | DataType::UInt32 if is_medium => Number::Short,
+            DataType::Int32 | DataType::UInt32 => Number::Integer,
+            DataType::Boolean | DataType::Int64 | DataType::UInt64 => Number::Long,
+            DataType::Decimal128(..) | DataType::Decimal256(..) => Number::Decimal,
+            DataType::Float32 => Number::Float,
+            DataType::Float64 => Number::Double,
+            _ => return None,
+        })
+    }
+
+    /// What both become. MySQL keeps a FLOAT before a BIGINT.
+    fn with(self, other: Number, mysql: bool) -> Number {
+        use Number::{Double, Float, Long, Short};
+        match (self, other) {
+            (Float, Float | Short) | (Short, Float) => Float,
+            (Float, Long) if mysql => Float,
+            (Float | Double, _) | (_, Float | Double) => Double,
+            (left, right) if left < right => right,
+            (left, _) => left,
+        }
+    }
+}
+
+/// What numbers become among which is a FLOAT or DOUBLE, if they are not all of its type; the outer `None` if there is
+/// none, or they are not all numbers.
+fn floating(inputs: &[Arc<LogicalPlan>], column: usize, mysql: bool) -> Option<Option<Kind>> {
+    let mut numbers = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let field = input.schema().field(column);
+        let has_digits = matches!(kind_of(field), Ok(Kind::Double { decimals: Some(_) } | Kind::Bit { .. }));
+        match field.data_type() {
+            DataType::Null => {}
+            _ if has_digits => return None,
+            _ => numbers.push(Number::of(field)?),
+        }
+    }
+    let common = numbers.iter().copied().reduce(|left, right| left.with(right, mysql))?;
+    let kind = match common {
+        Number::Float => Kind::Float,
+        Number::Double => Kind::Double { decimals: None },
+        _ => return None,
+    };
+    Some(numbers.iter().any(|number| *number != common).then_some(kind))
+}
+
 /// The one input of a conversion.
 fn typed(kind: Kind, of: &StatementRules) -> Typed {
     input(0, kind, &of.rules)
+}
+
+/// A number of a column that becomes a text, if the text fits the number's type: the servers spell a FLOAT with the
+/// digits of a DOUBLE, and as many as the longest of the texts beside it has letters.
+fn number_of_text(of: Typed, target: &Kind) -> Typed {
+    let characters = match (&of.kind, target) {
+        (Kind::Float, Kind::Text(_) | Kind::Bytes) => FLOAT_CHARACTERS,
+        (Kind::Double { decimals: None }, Kind::Text(_) | Kind::Bytes) => DOUBLE_CHARACTERS,
+        _ => return of,
+    };
+    Typed::call(Kind::Double { decimals: None }, vec![of], move |values| {
+        let number = match &values[0] {
+            Datum::Float(number) => f64::from(*number),
+            Datum::Double(number) => *number,
+            _ => return Ok(Datum::Null),
+        };
+        match double_text(number).len() <= characters {
+            true => Ok(Datum::Double(number)),
+            false => Err(Refusal::new("a number as text of more characters than its type has")),
+        }
+    })
 }
 
 fn converted(
@@ -134,7 +228,7 @@ fn converted(
         };
         let typed = match kind {
             Kind::Null => Typed { kind: target.clone(), ..typed(Kind::Null, of) },
-            kind => branch(typed(kind, of), target, false),
+            kind => branch(number_of_text(typed(kind, of), target), target, false),
         };
         let inputs = Inputs { expressions: vec![column], parts: Vec::new() };
         let bound = BoundCall::expression(NAME, typed, inputs, &of.query);

@@ -120,7 +120,8 @@ pub(crate) fn orders_dates(plan: &LogicalPlan, server: Server) -> Result<bool> {
                 | LogicalPlan::Union(_)
                 | LogicalPlan::Window(_)
         );
-        orders |= server == Server::MySql && keeps_rows;
+        let has_dates = || schema.fields().iter().any(|field| is_date_type(field.data_type()));
+        orders |= server == Server::MySql && keeps_rows && has_dates();
         if let LogicalPlan::Sort(sort) = node {
             orders |= sort.expr.iter().any(|key| is_date(&key.expr, &schema));
         }
@@ -134,7 +135,11 @@ pub(crate) fn orders_dates(plan: &LogicalPlan, server: Server) -> Result<bool> {
 }
 
 fn is_date(expression: &Expr, schema: &DFSchema) -> bool {
-    expression.get_type(schema).is_ok_and(|of| matches!(of, DataType::Date32 | DataType::Timestamp(..)))
+    expression.get_type(schema).is_ok_and(|of| is_date_type(&of))
+}
+
+fn is_date_type(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Date32 | DataType::Timestamp(..))
 }
 
 fn puts_in_order(expression: &Expr, schema: &DFSchema) -> bool {

@@ -71,13 +71,13 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
 fn has_fraction_of_second(expression: &Typed) -> bool {
     (expression.kind.is_temporal() && expression.kind.fsp() > 0)
         || match &expression.node {
-            Node::Input(_) | Node::Literal(_) => false,
+            Node::Input(_) | Node::Result(_) | Node::Literal(_) => false,
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter().any(has_fraction_of_second)
             }
             // It is a value of the column's type.
             Node::Stored(..) => false,
-            Node::Truth(inner) => has_fraction_of_second(inner),
+            Node::Branch(_, inner) | Node::Truth(inner) => has_fraction_of_second(inner),
             Node::Case(whens, otherwise) => {
                 let results = whens.iter().map(|(_, result)| result).chain(otherwise.as_deref());
                 results.into_iter().any(has_fraction_of_second)

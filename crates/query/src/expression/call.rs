@@ -6,7 +6,7 @@ use super::collating::{COERCIBLE, Collating};
 use super::datum::{Datum, Number};
 use super::node::{Node, Typed};
 use super::syntax::CastType;
-use super::{Kind, Refusal, Rules, arithmetic, cast, dates, padded, plan};
+use super::{Kind, Refusal, Rules, arithmetic, cast, dates, floating, padded, plan};
 
 /// The expression `name(operands)`.
 ///
@@ -14,7 +14,7 @@ use super::{Kind, Refusal, Rules, arithmetic, cast, dates, padded, plan};
 /// If it is not computed exactly here.
 pub(crate) fn call(name: &str, operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
     let has_padded = padded::is_among(&operands);
-    let operands = padded::resolved(name, operands, rules)?;
+    let operands = floating::spelled(name, padded::resolved(name, operands, rules)?, rules)?;
     let is_wide = !rules.mysql && is_wide(name, &operands);
     let mut typed = planned(name, operands, rules)?;
     if let Kind::Text(own) = &mut typed.kind {
@@ -66,6 +66,14 @@ fn planned(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed,
     match (name, operands.as_slice()) {
         ("number", [text]) => plan::number(literal_text(text)?, rules),
         ("ranking", [of]) => Ok(Typed { node: of.node.clone(), kind: Kind::Int { unsigned: rules.mysql } }),
+        ("double of", [of]) if of.kind.is_string() => {
+            Err(Refusal::new("Numeric datatype is required for percentile_cont function"))
+        }
+        ("double of", [_]) => {
+            let double = CastType { name: "double".to_string(), numbers: Vec::new(), charset: None };
+            cast::cast(operands.remove(0), &double, rules)
+        }
+        ("median of", [_]) => Ok(median(operands.remove(0))),
         ("number of", [_]) => Ok(number_of(operands.remove(0))),
         ("condition", [_]) => {
             Ok(Typed { node: Node::Logical(false, operands), kind: Kind::Int { unsigned: false } })
@@ -131,6 +139,25 @@ fn case(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
         kind = kind.common(&result.kind, rules.mysql)?;
     }
     Ok(plan::conditional(whens, otherwise, kind, rules))
+}
+
+/// Digits after the point of MariaDB's MEDIAN, and the greatest number that its type holds.
+const MEDIAN_DIGITS: u8 = 10;
+const MAX_MEDIAN: f64 = 1e8;
+
+/// A median as MariaDB keeps it.
+fn median(of: Typed) -> Typed {
+    let kind = Kind::Double { decimals: Some(MEDIAN_DIGITS) };
+    Typed::call(kind, vec![of], |values| {
+        let unit = 10_f64.powi(MEDIAN_DIGITS.into());
+        Ok(match values.first() {
+            Some(Datum::Double(number)) => {
+                let number = number.clamp(-MAX_MEDIAN, MAX_MEDIAN);
+                Datum::Double((number * unit).round_ties_even() / unit + 0.0)
+            }
+            _ => Datum::Null,
+        })
+    })
 }
 
 /// The number that an aggregate of numbers takes of a value: a text's is a double, a date's its digits.

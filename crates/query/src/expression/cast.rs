@@ -3,10 +3,10 @@
 use datafusion::arrow::datatypes::i256;
 
 use super::collating::{Collating, IMPLICIT};
-use super::conversions::{bytes_of, exact, textual, to_fsp};
+use super::conversions::{bytes_of, exact, shared, textual, to_fsp};
 use super::datum::{Datum, Decimal, Number, integer_prefix, signed};
 use super::decimal::{MAX_DIGITS, MAX_SCALE, MAX_SCALE_MARIADB};
-use super::node::Typed;
+use super::node::{Node, Typed};
 use super::syntax::CastType;
 use super::{Kind, Refusal, Rules, calendar, json, notes};
 
@@ -44,14 +44,17 @@ pub(super) fn cast(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<T
         "double" | "real" => Ok(Typed::call(Kind::Double { decimals: None }, vec![operand], move |values| {
             Ok(values[0].number(&from)?.map_or(Datum::Null, |number| Datum::Double(number.to_f64())))
         })),
-        "float" if wanted.numbers.is_empty() => Ok(Typed::call(Kind::Float, vec![operand], move |values| {
-            let Some(number) = values[0].number(&from)? else { return Ok(Datum::Null) };
-            let number = number.to_f64() as f32;
-            match number.is_finite() {
-                true => Ok(Datum::Float(number)),
-                false => Err(Refusal::new("a FLOAT out of range")),
-            }
-        })),
+        "float" if wanted.numbers.is_empty() => {
+            let compute = shared(move |values| {
+                let Some(number) = values[0].number(&from)? else { return Ok(Datum::Null) };
+                let number = number.to_f64() as f32;
+                match number.is_finite() {
+                    true => Ok(Datum::Float(number)),
+                    false => Err(Refusal::new("a FLOAT out of range")),
+                }
+            });
+            Ok(Typed { node: Node::Stored(compute, Box::new(operand)), kind: Kind::Float })
+        }
         "year" if mysql => Ok(to_year(operand)),
         "json" if mysql => json::cast(operand),
         "date" | "datetime" | "time" => super::dates::cast(operand, &wanted.name, fsp()?, rules),

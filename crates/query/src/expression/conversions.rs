@@ -25,7 +25,14 @@ pub(super) fn converted(value: Datum, from: &Kind, to: &Kind) -> Result<Datum, R
         }
         Kind::Float => match value {
             Datum::Float(_) => value,
-            value => value.number(from)?.map_or(Datum::Null, |number| Datum::Float(number.to_f64() as f32)),
+            value => match value.number(from)?.map(Number::to_f64) {
+                None => Datum::Null,
+                // MySQL goes on with all digits, and shows those of a FLOAT.
+                Some(number) if f64::from(number as f32) != number => {
+                    return Err(Refusal::new("a number of more digits than a FLOAT has"));
+                }
+                Some(number) => Datum::Float(number as f32),
+            },
         },
         Kind::Text(_) => value.text(from)?.map_or(Datum::Null, Datum::Text),
         Kind::Bytes => bytes_of(&value, from)?.map_or(Datum::Null, Datum::Bytes),
@@ -47,22 +54,22 @@ pub(crate) fn branch(of: Typed, kind: &Kind, keeps_digits: bool) -> Typed {
         return of;
     }
     let (from, to) = (of.kind.clone(), kind.clone());
-    Typed::call(kind.clone(), vec![of], move |values| match (&values[0], &to) {
+    let compute = move |values: &[Datum]| match (&values[0], &to) {
         (Datum::Decimal(_), Kind::Decimal { .. }) if keeps_digits => Ok(values[0].clone()),
         (value, Kind::Decimal { .. }) if keeps_digits => match value.number(&from)? {
             Some(Number::Whole(number)) => Ok(Datum::Decimal(Decimal::whole(number))),
             _ => converted(value.clone(), &from, &to),
         },
         (value, to) => converted(value.clone(), &from, to),
-    })
+    };
+    Typed { node: Node::Branch(shared(compute), Box::new(of)), kind: kind.clone() }
 }
 
-/// Refuses operands whose text is not known.
+/// Refuses operands whose text is not known: MySQL's FLOAT and DOUBLE become texts in `floating`.
 pub(super) fn textual(of: &Typed, mysql: bool) -> Result<(), Refusal> {
     match &of.kind {
-        // A FLOAT out of an IF is the text of its double in some places.
-        Kind::Float if mysql && !matches!(of.node, Node::Input(_)) => {
-            Err(Refusal::new("a computed FLOAT as text"))
+        Kind::Float | Kind::Double { decimals: None } if mysql => {
+            Err(Refusal::new(format!("{} as text", of.kind)))
         }
         _ => Ok(()),
     }

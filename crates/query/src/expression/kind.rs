@@ -262,8 +262,9 @@ impl Kind {
                 (Int { .. }, Int { .. }) => Decimal { scale: 0 },
                 _ => Int { unsigned: true },
             },
-            // Of MySQL's FLOAT beside an integer the order matters.
-            (Float, Int { .. } | Year) | (Int { .. } | Year, Float) if mysql => return Err(mixed()),
+            (Float, Year) | (Year, Float) if mysql => return Err(mixed()),
+            // A FLOAT behind an integer is a DOUBLE.
+            (Float, Int { .. }) if mysql => Float,
             (left, right)
                 if left.is_number()
                     && right.is_number()

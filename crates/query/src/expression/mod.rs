@@ -23,6 +23,7 @@ mod dates;
 mod datum;
 mod decimal;
 mod described;
+mod floating;
 mod json;
 mod kind;
 mod node;
@@ -47,6 +48,7 @@ pub(crate) use call::call;
 pub(crate) use collating::{Collating, IMPLICIT, NONE, NUMERIC};
 pub(crate) use conversions::branch;
 pub(crate) use datum::Datum;
+pub(crate) use floating::Origin;
 pub(crate) use json::{
     Item as JsonItem, JsonTable, Otherwise as JsonOtherwise, ValueColumn as JsonValueColumn,
     path as json_path,

@@ -21,10 +21,14 @@ pub(crate) struct Typed {
 pub(crate) enum Node {
     /// A position in the row.
     Input(usize),
+    /// A position in the row whose FLOAT or DOUBLE may be no column's.
+    Result(usize),
     Literal(Datum),
     /// All operands are evaluated.
     Call(Compute, Vec<Typed>),
-    /// A virtual column inside of another: its value as its own type stores it.
+    /// An operand of a CASE or COALESCE as their common type.
+    Branch(Compute, Box<Typed>),
+    /// A value as a type of columns stores it: a virtual column inside of another, a CAST to FLOAT.
     Stored(Compute, Box<Typed>),
     /// The first that is not false (AND: `false`) or not true (OR: `true`).
     Logical(bool, Vec<Typed>),
@@ -40,9 +44,11 @@ impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Node::Input(slot) => write!(f, "input {slot}"),
+            Node::Result(slot) => write!(f, "result {slot}"),
             Node::Literal(datum) => write!(f, "{datum:?}"),
             Node::Call(_, operands) => write!(f, "call{operands:?}"),
             Node::Stored(_, inner) => write!(f, "stored {inner:?}"),
+            Node::Branch(_, inner) => write!(f, "call[{inner:?}]"),
             Node::Logical(until, operands) => write!(f, "until {until} {operands:?}"),
             Node::Case(whens, otherwise) => write!(f, "case {whens:?} else {otherwise:?}"),
             Node::Coalesce(operands) => write!(f, "coalesce {operands:?}"),
@@ -71,11 +77,11 @@ impl Typed {
     pub(super) fn is_constant(&self) -> bool {
         match &self.node {
             Node::Literal(_) => true,
-            Node::Input(_) => false,
+            Node::Input(_) | Node::Result(_) => false,
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter().all(Typed::is_constant)
             }
-            Node::Stored(_, inner) | Node::Truth(inner) => inner.is_constant(),
+            Node::Stored(_, inner) | Node::Branch(_, inner) | Node::Truth(inner) => inner.is_constant(),
             Node::Case(whens, otherwise) => {
                 whens.iter().all(|(condition, result)| condition.is_constant() && result.is_constant())
                     && otherwise.as_ref().is_none_or(|otherwise| otherwise.is_constant())
@@ -95,14 +101,16 @@ impl Typed {
     /// Its value for a row.
     pub(crate) fn value(&self, row: &[Datum]) -> Result<Datum, Refusal> {
         match &self.node {
-            Node::Input(slot) => row.get(*slot).cloned().ok_or_else(|| Refusal::new("a column is missing")),
+            Node::Input(slot) | Node::Result(slot) => {
+                row.get(*slot).cloned().ok_or_else(|| Refusal::new("a column is missing"))
+            }
             Node::Literal(datum) => Ok(datum.clone()),
             Node::Call(compute, operands) => {
                 let values: Vec<Datum> =
                     operands.iter().map(|operand| operand.value(row)).collect::<Result<_, _>>()?;
                 compute(&values)
             }
-            Node::Stored(store, inner) => store(&[inner.value(row)?]),
+            Node::Stored(compute, inner) | Node::Branch(compute, inner) => compute(&[inner.value(row)?]),
             Node::Truth(inner) => inner.value(row),
             Node::Logical(until, operands) => {
                 let mut result = Some(!until);

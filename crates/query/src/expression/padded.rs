@@ -5,7 +5,7 @@
 //! not, so that such a text is refused.
 
 use super::node::Typed;
-use super::{Collating, Datum, Kind, Refusal, Rules};
+use super::{Collating, Datum, Kind, Refusal, Rules, floating};
 
 /// Functions of texts, with the operands that they take as texts (bits), of which the others are numbers.
 const TEXTS: [(&str, u32); 48] = [
@@ -117,6 +117,11 @@ const COMPARISONS: [&str; 10] = ["=", "case =", "<>", "<", "<=", ">", ">=", "<=>
 /// Functions that give one of their operands.
 const CHOICES: [&str; 9] = ["if", "ifnull", "nvl", "nvl2", "coalesce", "case", "nullif", "greatest", "least"];
 
+/// The operands (bits) that a function takes as texts; `None` if it is none of texts.
+pub(super) fn texts_of(name: &str) -> Option<u32> {
+    TEXTS.iter().find(|(of, _)| *of == name).map(|(_, texts)| *texts)
+}
+
 /// The operands of a function as it takes them.
 ///
 /// # Errors
@@ -127,9 +132,9 @@ pub(super) fn resolved(name: &str, operands: Vec<Typed>, rules: &Rules) -> Resul
     }
     let refused = || Err(Refusal::new(format!("{name} of a column with ZEROFILL or of YEAR(2)")));
     let short = name.match_indices(':').nth(1).map_or(name, |(end, _)| &name[..end]);
-    if let Some((_, texts)) = TEXTS.iter().find(|(of, _)| *of == short) {
+    if let Some(texts) = texts_of(short) {
         let taken = operands.into_iter().enumerate().map(|(at, of)| match texts.checked_shr(at as u32) {
-            Some(bits) if bits & 1 == 1 || *texts == ALL => text(of),
+            Some(bits) if bits & 1 == 1 || texts == ALL => text(of, rules),
             _ => Ok(number(of)),
         });
         return taken.collect();
@@ -167,7 +172,7 @@ pub(super) fn resolved(name: &str, operands: Vec<Typed>, rules: &Rules) -> Resul
         return operands
             .into_iter()
             .zip(whether)
-            .map(|(of, is_result)| if is_result { text(of) } else { Ok(number(of)) })
+            .map(|(of, is_result)| if is_result { text(of, rules) } else { Ok(number(of)) })
             .collect();
     }
     // MySQL's IF of an exact number shows its zeros in some places.
@@ -209,16 +214,16 @@ pub(super) fn number(operand: Typed) -> Typed {
 }
 
 /// The text, with its zeros.
-fn text(operand: Typed) -> Result<Typed, Refusal> {
+fn text(operand: Typed, rules: &Rules) -> Result<Typed, Refusal> {
     let Kind::Padded { of, width } = &operand.kind else { return Ok(operand) };
     let Some(width) = *width else {
         return Err(Refusal::new("the text of what is made of a column with ZEROFILL"));
     };
-    let (of, width) = ((**of).clone(), usize::from(width));
+    let (of, width, rules) = ((**of).clone(), usize::from(width), *rules);
     Ok(Typed::call(Kind::Text(Collating::number()), vec![operand], move |values| {
         let text = match values.first() {
             Some(Datum::UInt(year)) if of == Kind::Year => Some(format!("{:02}", year % 100)),
-            Some(value) => value.text(&of)?,
+            Some(value) => floating::stored_text(value, &of, &rules)?,
             None => None,
         };
         Ok(text.map_or(Datum::Null, |text| Datum::Text(format!("{text:0>width$}"))))

@@ -7,8 +7,8 @@ use super::datum::{Datum, Decimal};
 use super::node::{Node, Typed};
 use super::syntax::{Syntax, parse};
 use super::{
-    Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, cast, compare, conversions, dates, described, json,
-    numeric, padded, strings,
+    Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, cast, compare, conversions, dates, described,
+    floating, json, numeric, padded, strings,
 };
 
 /// Most parts of an expression, with those of virtual columns in it.
@@ -85,7 +85,9 @@ impl Planner<'_> {
             Syntax::Interval(..) => return Err(Refusal::new("an interval that is added to nothing")),
             Syntax::Cast(of, wanted) => {
                 let of = self.typed(of)?;
-                let of = padded::resolved(&format!("cast:{}", wanted.name), vec![of], self.rules)?.remove(0);
+                let name = format!("cast:{}", wanted.name);
+                let of = padded::resolved(&name, vec![of], self.rules)?;
+                let of = floating::spelled(&name, of, self.rules)?.remove(0);
                 if !matches!(wanted.name.as_str(), "char" | "date" | "datetime" | "time") {
                     arithmetic::number_of_branches(&of)?;
                 }
@@ -201,7 +203,7 @@ impl Planner<'_> {
             return compare::rows(name, lefts, rights, self.rules);
         }
         let typed = operands.iter().map(|operand| self.typed(operand)).collect::<Result<_, _>>()?;
-        called(name, typed, self.rules)
+        called(name, floating::spelled(name, typed, self.rules)?, self.rules)
     }
 }
 

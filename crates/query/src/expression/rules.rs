@@ -19,12 +19,22 @@ pub struct Rules {
     pub default_week_format: u8,
     /// `div_precision_increment`: 0 to 30.
     pub div_precision_increment: u8,
+    /// Whether the server may keep rows of the statement in a table of its own, where texts are cut to the lengths of
+    /// their types.
+    pub keeps_rows: bool,
 }
 
 impl Rules {
     /// The rules of a server with its default settings, the time zone being UTC.
     pub fn new(mysql: bool) -> Rules {
-        Rules { mysql, zone: Zone::UTC, now_micros: None, default_week_format: 0, div_precision_increment: 4 }
+        Rules {
+            mysql,
+            zone: Zone::UTC,
+            now_micros: None,
+            default_week_format: 0,
+            div_precision_increment: 4,
+            keeps_rows: false,
+        }
     }
 
     /// The server.

@@ -31,6 +31,7 @@ pub struct QueryContext {
     lookup_budget: Arc<LookupBudget>,
     orders_dates: AtomicBool,
     keeps_order: AtomicBool,
+    keeps_rows: AtomicBool,
     /// What the servers warn of while they compute.
     noted: Arc<Mutex<Noted>>,
     /// Whether the statement is run: what is computed to plan it is no part of its answer.
@@ -99,6 +100,7 @@ impl QueryContext {
             lookup_budget,
             orders_dates: AtomicBool::new(false),
             keeps_order: AtomicBool::new(false),
+            keeps_rows: AtomicBool::new(true),
             noted: Arc::default(),
             is_run: AtomicBool::new(false),
             text_collation: Mutex::default(),
@@ -163,6 +165,16 @@ impl QueryContext {
     /// Whether scans give rows in the order of the index that they read.
     pub(crate) fn keeps_order(&self) -> bool {
         self.in_order() || self.keeps_order.load(Ordering::Relaxed)
+    }
+
+    /// Says that the server keeps no rows of the statement in a table of its own.
+    pub(crate) fn keep_no_rows(&self) {
+        self.keeps_rows.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether the server may keep rows of the statement in a table of its own.
+    pub(crate) fn keeps_rows(&self) -> bool {
+        self.keeps_rows.load(Ordering::Relaxed)
     }
 
     /// Whether the query puts dates in order.

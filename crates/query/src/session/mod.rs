@@ -23,6 +23,7 @@ mod status;
 
 mod header;
 mod information;
+mod kept;
 mod names;
 mod planning;
 mod progress;
@@ -402,6 +403,7 @@ impl Session {
         let rules = Rules {
             now_micros: now.map(|now| now.timestamp_micros()),
             zone: self.time_zone(),
+            keeps_rows: context.keeps_rows(),
             ..Rules::new(context.options().server == Server::MySql)
         };
         let statement = StatementRules::new(rules, Arc::clone(context));

@@ -19,7 +19,8 @@ use super::information::{INFORMATION, InformationSchema};
 use super::names::{self, NamedTable, TableColumn};
 use super::stars::VirtualColumns;
 use super::{
-    INFORMATION_SCHEMA, QueryResult, STATUS, Session, aggregates, dialect, explain, forms, row_order, stars,
+    INFORMATION_SCHEMA, QueryResult, STATUS, Session, aggregates, dialect, explain, forms, kept, row_order,
+    stars,
 };
 use crate::binding::orders_dates;
 use crate::catalog::Database;
@@ -212,6 +213,9 @@ impl Session {
             && let Some(collation) = home.described().await?.collation
         {
             context.set_text_collation(collation.name);
+        }
+        if !kept::keeps_rows(&prepared.statement) {
+            context.keep_no_rows();
         }
         let state = self.state_for(&context);
         let header = prepared.header.clone();

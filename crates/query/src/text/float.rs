@@ -69,6 +69,43 @@ pub fn float_text(number: f32) -> String {
     spell(number, &format!("{number:.5e}"))
 }
 
+/// A DOUBLE in at most `width` characters (22 or more): with an exponent where it is longer without, and then with as
+/// many digits as fit.
+pub fn double_text_within(number: f64, width: usize) -> String {
+    within(number, &shortest_text(number), width)
+}
+
+/// A FLOAT in at most `width` characters (12 or more).
+pub fn float_text_within(number: f32, width: usize) -> String {
+    let number = f64::from(number);
+    within(number, &format!("{number:.5e}"), width)
+}
+
+fn within(number: f64, scientific: &str, width: usize) -> String {
+    let plain = spell(number, scientific);
+    if plain.len() <= width || !number.is_finite() {
+        return plain;
+    }
+    let with_exponent = |scientific: &str| {
+        let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+        let mantissa = match mantissa.contains('.') {
+            true => mantissa.trim_end_matches('0').trim_end_matches('.'),
+            false => mantissa,
+        };
+        format!("{mantissa}e{exponent}")
+    };
+    let whole = with_exponent(scientific);
+    match whole.len().checked_sub(width) {
+        None | Some(0) => whole,
+        Some(excess) => {
+            let digits = whole.split_once('e').map_or("", |(mantissa, _)| mantissa);
+            let digits = digits.bytes().filter(u8::is_ascii_digit).count();
+            let places = digits.saturating_sub(excess + 1);
+            with_exponent(&format!("{number:.places$e}"))
+        }
+    }
+}
+
 /// Respells `scientific` (`-1.25e-7`); numbers that MySQL cannot store are left to Rust.
 fn spell(number: f64, scientific: &str) -> String {
     let parts = scientific.split_once('e').and_then(|(mantissa, exponent)| {
@@ -128,6 +165,32 @@ mod tests {
         ];
         for (number, text) in cases {
             assert_eq!(double_text(number), text);
+        }
+    }
+
+    #[test]
+    fn numbers_within_a_width() {
+        for (number, text) in [
+            (-2.811_84e12, "-2.81184e12"),
+            (1e14, "1e14"),
+            (1.234_57e11, "123457000000"),
+            (-1.234_57e11, "-1.23457e11"),
+            (-0.000_012_345_6, "-1.23456e-5"),
+            (0.000_01, "0.00001"),
+            (1e-12, "1e-12"),
+        ] {
+            assert_eq!(float_text_within(number, 12), text);
+        }
+        for (number, of_function, of_column) in [
+            (-1.797_693_134_862_315_7e308, "-1.797693134862316e308", "-1.7976931348623157e308"),
+            (-2.225_073_858_507_201_4e-308, "-2.2250738585072e-308", "-2.2250738585072014e-308"),
+            (-0.000_123_456_789_012_345_678, "-1.2345678901234567e-4", "-0.00012345678901234567"),
+            (9.999_999_747_378_752e-6, "9.999999747378752e-6", "0.000009999999747378752"),
+            (-9.999_999_350_456_404e-39, "-9.999999350456404e-39", "-9.999999350456404e-39"),
+            (-2811840000000.0, "-2811840000000", "-2811840000000"),
+        ] {
+            assert_eq!(double_text_within(number, 22), of_function);
+            assert_eq!(double_text_within(number, 24), of_column);
         }
     }
 

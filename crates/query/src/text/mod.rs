@@ -19,7 +19,7 @@ use crate::relation::types::{MYSQL_TYPE, SHORT_YEAR, ZEROS};
 use crate::relation::vector;
 use crate::{Error, ErrorKind, Result};
 
-pub use float::{double_text, fixed_text, float_text, shortest_text};
+pub use float::{double_text, double_text_within, fixed_text, float_text, float_text_within, shortest_text};
 
 /// Most zeros before a number: the widest column has 255 characters.
 const MAX_ZEROS: usize = 255;

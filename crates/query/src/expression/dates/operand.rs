@@ -324,9 +324,9 @@ fn spelled_fsp(text: &str, wanted: As, rules: &Rules) -> Result<u8, Refusal> {
 pub(super) fn constant(of: &Typed) -> Option<Result<Datum, Refusal>> {
     fn is_constant(of: &Typed) -> bool {
         match &of.node {
-            Node::Input(_) | Node::Stored(..) => false,
+            Node::Input(_) | Node::Result(_) | Node::Stored(..) => false,
             Node::Literal(_) => true,
-            Node::Truth(inner) => is_constant(inner),
+            Node::Branch(_, inner) | Node::Truth(inner) => is_constant(inner),
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter().all(is_constant)
             }

@@ -60,7 +60,6 @@ pub(super) struct Values {
 impl Values {
     pub(super) fn of(operands: &[Typed], mysql: bool) -> Result<Values, Refusal> {
         for operand in operands {
-            super::textual(operand, mysql)?;
             // A column of MariaDB's JSON is a document, a text of the same collation is not.
             if let (Kind::Text(collating), Node::Input(_), false) = (&operand.kind, &operand.node, mysql)
                 && collating.collation.as_deref() == Some("utf8mb4_bin")
