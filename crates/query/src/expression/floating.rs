@@ -225,7 +225,7 @@ mod tests {
 
     fn computed() -> Node {
         let input = Typed { node: Node::Input(0), kind: DOUBLE };
-        Node::Call(std::sync::Arc::new(|values| Ok(values[0].clone())), vec![input])
+        Typed::call(DOUBLE, vec![input], |values| Ok(values[0].clone())).node
     }
 
     #[test]

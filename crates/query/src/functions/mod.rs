@@ -8,6 +8,7 @@ mod floating;
 mod json_values;
 pub mod numbers;
 mod quotient;
+mod random;
 mod simple;
 mod stored_order;
 mod temporal;
@@ -25,6 +26,7 @@ pub use arithmetic::IntegerPlanner;
 pub use division::DivisionPlanner;
 pub use floating::FloatPlanner;
 pub use json_values::quoted as quoted_json;
+pub use random::{RANDOM_BYTES, UUID_SHORT};
 pub use stored_order::StoredOrderRule;
 pub use temporal::{TemporalPlanner, TemporalRule};
 
@@ -34,6 +36,7 @@ pub fn functions() -> Vec<Arc<ScalarUDF>> {
     functions.extend(numbers::functions());
     functions.extend(json_values::functions());
     functions.push(numbers::unsigned_zero());
+    functions.extend(random::functions());
     functions.into_iter().map(Arc::new).collect()
 }
 

@@ -142,6 +142,8 @@ struct Shared {
     spill: Arc<SpillSpace>,
     /// Answers of SHOW that a query chooses from, by the names of their tables.
     shown: Mutex<std::collections::HashMap<String, RecordBatch>>,
+    /// What counts the rows of the last statement that had any.
+    found: Mutex<Option<Arc<result::Clock>>>,
 }
 
 impl Session {
@@ -182,6 +184,7 @@ impl Session {
             is_server_set: AtomicBool::new(false),
             spill,
             shown: Mutex::default(),
+            found: Mutex::default(),
         };
         let shared = Arc::new(shared);
         shared.databases.put_beside(STATUS, StatusSchema::new(Arc::downgrade(&shared)));
@@ -300,6 +303,14 @@ impl Session {
     /// Plans and starts one statement: SQL of DataFusion plus `USE db`, `SET tanada.x = y`, `SHOW DATABASES`,
     /// `SHOW TABLES`, `SHOW COLUMNS`, `SHOW INDEX`, `SHOW VARIABLES`, `DESCRIBE t`. Backticks quote names.
     pub async fn execute(&self, sql: &str) -> Result<QueryResult> {
+        let result = self.executed(sql).await?;
+        if !result.schema().fields().is_empty() {
+            *self.shared.found.lock() = Some(result.clock());
+        }
+        Ok(result)
+    }
+
+    async fn executed(&self, sql: &str) -> Result<QueryResult> {
         let begun = Instant::now();
         let tokens = command::tokens(sql)?;
         let context = self.query_context()?;

@@ -78,6 +78,7 @@ impl Session {
             tables: found.tables,
             server: options.server,
             only_full_group_by: self.is_mode("ONLY_FULL_GROUP_BY"),
+            found_rows: self.shared.found.lock().as_ref().map_or(Some(0), |found| found.rows()),
             tokens,
             variables: &variables,
         };

@@ -68,6 +68,11 @@ impl Clock {
     pub(super) fn elapsed(&self) -> Duration {
         self.ended.lock().unwrap_or_else(Instant::now).duration_since(self.begun)
     }
+
+    /// The rows handed out, once they are all.
+    pub(super) fn rows(&self) -> Option<u64> {
+        self.ended.lock().map(|_| self.rows.load(Ordering::Relaxed))
+    }
 }
 
 /// The schema with names as they are shown.
@@ -160,6 +165,11 @@ impl QueryResult {
         let none = Box::pin(EmptyRecordBatchStream::new(self.stream.schema()));
         self.stream = change(std::mem::replace(&mut self.stream, none));
         self
+    }
+
+    /// What counts its rows.
+    pub(super) fn clock(&self) -> Arc<Clock> {
+        Arc::clone(&self.clock)
     }
 
     /// Columns of the result.

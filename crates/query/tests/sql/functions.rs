@@ -10,7 +10,7 @@ use tanada_io::Method;
 use crate::sessions::{run, session};
 
 /// Of the functions that a server has, so many of 100 are computed.
-const MIN_COMPUTED_PERCENT: usize = 91;
+const MIN_COMPUTED_PERCENT: usize = 95;
 
 /// Longest list of names in a row of the table.
 const MAX_NAMES_BYTES: usize = 68;

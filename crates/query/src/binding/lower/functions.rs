@@ -8,6 +8,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::expression::{call, condition, shifted, value, values};
 use super::unsupported;
 use crate::Result;
+use crate::functions::{RANDOM_BYTES, UUID_SHORT};
 
 /// Functions that the engine computes over rows.
 const AGGREGATES: [&str; 31] = [
@@ -56,10 +57,16 @@ pub(super) fn function(mut function: Function) -> Result<Expr> {
     let name = function.name.to_string().replace('`', "").to_ascii_lowercase();
     if function.over.is_some() || AGGREGATES.contains(&name.as_str()) || is_internal(&name) {
         lower_arguments(&mut function, OF_NUMBERS.contains(&name.as_str()))?;
+        if name == "median" {
+            as_doubles(&mut function);
+        }
         if let Some(WindowType::WindowSpec(window)) = &mut function.over {
             lower_window(window)?;
             if RANKINGS.contains(&name.as_str()) {
                 return Ok(call("ranking", vec![Expr::Function(function)]));
+            }
+            if name == "median" {
+                return Ok(call("median of", vec![Expr::Function(function)]));
             }
         }
         return Ok(Expr::Function(function));
@@ -118,6 +125,17 @@ fn lower_arguments(function: &mut Function, of_numbers: bool) -> Result<()> {
     Ok(())
 }
 
+/// A median is one of doubles.
+fn as_doubles(function: &mut Function) {
+    if let FunctionArguments::List(list) = &mut function.args {
+        for argument in &mut list.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) = argument {
+                *expression = call("double of", vec![expression.clone()]);
+            }
+        }
+    }
+}
+
 /// The digits that a CASE shows are nothing to an aggregate.
 fn of_aggregate(mut lowered: Expr) -> Expr {
     if let Expr::Function(function) = &mut lowered
@@ -159,8 +177,13 @@ fn arguments(function: &Function, name: &str) -> Result<Vec<Expr>> {
 
 fn scalar(name: &str, mut arguments: Vec<Expr>) -> Result<Expr> {
     match (name, arguments.as_slice()) {
-        ("rand", []) => Ok(of_engine("random")),
-        ("uuid", []) => Ok(of_engine("uuid")),
+        ("rand", []) => Ok(of_engine("random", Vec::new())),
+        ("uuid", []) => Ok(of_engine("uuid", Vec::new())),
+        ("uuid_short", []) => Ok(of_engine(UUID_SHORT, Vec::new())),
+        ("random_bytes", [length]) => {
+            Ok(of_engine(RANDOM_BYTES, vec![call("cast:signed::", vec![value(length.clone())?])]))
+        }
+        ("decode_oracle", [_, _, _, ..]) => decoded(arguments),
         ("date_add" | "adddate" | "date_sub" | "subdate", [date, Expr::Interval(interval)]) => {
             let sign = if matches!(name, "date_add" | "adddate") { "+" } else { "-" };
             shifted(sign, date.clone(), interval.clone())
@@ -195,10 +218,25 @@ fn scalar(name: &str, mut arguments: Vec<Expr>) -> Result<Expr> {
     }
 }
 
-/// A function of nothing that gives another value each time, which the engine does as well.
-fn of_engine(name: &str) -> Expr {
+/// `DECODE_ORACLE(a, b, r, ..., [otherwise])`: the result behind what is equal to the first, of which NULL is, too.
+fn decoded(arguments: Vec<Expr>) -> Result<Expr> {
+    let mut arguments = values(arguments)?.into_iter();
+    let of = arguments.next().ok_or_else(|| unsupported("DECODE_ORACLE of nothing"))?;
+    let mut operands = Vec::new();
+    while let Some(item) = arguments.next() {
+        match arguments.next() {
+            Some(result) => operands.extend([call("<=>", vec![of.clone(), item]), result]),
+            None => operands.push(item),
+        }
+    }
+    Ok(call("case", operands))
+}
+
+/// A function that gives another value each time.
+fn of_engine(name: &str, arguments: Vec<Expr>) -> Expr {
     use datafusion::sql::sqlparser::ast::{FunctionArgumentList, Ident};
-    let list = FunctionArgumentList { duplicate_treatment: None, args: Vec::new(), clauses: Vec::new() };
+    let args = arguments.into_iter().map(|of| FunctionArg::Unnamed(FunctionArgExpr::Expr(of))).collect();
+    let list = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,

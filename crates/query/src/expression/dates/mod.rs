@@ -18,6 +18,7 @@ mod spelling;
 #[cfg(test)]
 mod tests;
 mod times;
+mod to_char;
 mod weeks;
 
 use super::datum::Datum;
@@ -49,6 +50,7 @@ pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<
         ("week" | "yearweek", [_] | [_, _]) => fields::weeks(name, all(), rules)?,
         ("extract", [unit, of]) => fields::extract(&word(unit)?, of.clone(), rules)?,
         ("dayname" | "monthname", [of]) => format::name(name == "monthname", of.clone(), rules)?,
+        ("to_char", [_] | [_, _]) if !rules.mysql => to_char::to_char(all(), rules)?,
         ("date_format" | "time_format", [_, _]) => format::formatted(name == "time_format", all(), rules)?,
         ("get_format", [kind, place]) => format::known_format(&word(kind)?, place.clone())?,
         ("timestampdiff", [unit, from, to]) => {

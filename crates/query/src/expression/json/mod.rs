@@ -3,6 +3,7 @@
 mod compare;
 mod document;
 mod key;
+mod normal;
 mod path;
 mod read;
 mod search;
@@ -28,7 +29,7 @@ const SIGNED: Kind = Kind::Int { unsigned: false };
 /// A function of documents; `None` if there is none of that name.
 pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Option<Typed>, Refusal> {
     let mysql = rules.mysql;
-    for of in [read::function, search::function, write::function, value::function] {
+    for of in [read::function, search::function, write::function, value::function, normal::function] {
         if let Some(found) = of(name, operands, mysql)? {
             return Ok(Some(found));
         }

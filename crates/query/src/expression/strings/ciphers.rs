@@ -80,7 +80,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
 }
 
 /// Bytes that are computed of two texts; NULL if one is.
-fn of_both(
+pub(super) fn of_both(
     operands: Vec<Typed>,
     mysql: bool,
     compute: impl Fn(&[u8], &[u8]) -> Option<Vec<u8>> + Send + Sync + 'static,
@@ -177,8 +177,14 @@ fn of_password(
     }))
 }
 
-/// The hash of passwords before MySQL 4.1: two numbers of 31 bits, in which blanks do not count.
+/// The hash of passwords before MySQL 4.1: two numbers of 31 bits.
 fn old_password(bytes: &[u8]) -> String {
+    let [one, two] = password_numbers(bytes);
+    format!("{one:08x}{two:08x}")
+}
+
+/// Two numbers of 31 bits of a password, in which blanks do not count.
+pub(super) fn password_numbers(bytes: &[u8]) -> [u64; 2] {
     let (mut one, mut two, mut sum) = (1_345_345_333_u64, 0x1234_5671_u64, 7_u64);
     for byte in bytes.iter().filter(|byte| !matches!(byte, b' ' | b'\t')) {
         let byte = u64::from(*byte);
@@ -187,7 +193,7 @@ fn old_password(bytes: &[u8]) -> String {
         sum = sum.wrapping_add(byte);
     }
     const BITS: u64 = (1 << 31) - 1;
-    format!("{:08x}{:08x}", one & BITS, two & BITS)
+    [one & BITS, two & BITS]
 }
 
 #[cfg(test)]

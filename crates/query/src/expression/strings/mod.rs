@@ -7,11 +7,13 @@ mod ciphers;
 mod digests;
 mod edit;
 mod encode;
+mod encoded;
 mod letters;
 mod radix;
 mod regexp;
 mod search;
 mod sets;
+mod sortable;
 
 pub(super) use encode::ascii;
 
@@ -48,6 +50,8 @@ pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<
         ciphers::function,
         addresses::function,
         regexp::function,
+        sortable::function,
+        encoded::function,
     ] {
         if let Some(found) = of(name, &operands, mysql)? {
             return Ok(Some(found));

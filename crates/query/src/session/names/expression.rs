@@ -10,11 +10,11 @@ use datafusion::sql::sqlparser::ast::{
 use super::item::Item;
 use super::query::Surroundings;
 use super::scope::same;
-use super::{Clause, Names, invalid};
+use super::{Clause, Names, constants, invalid};
 use crate::{Error, Result};
 
 /// Functions that are known before it is asked whose function is called, and that MySQL does not have.
-const ONLY_MARIADB: [&str; 3] = ["nvl", "nvl2", "median"];
+const ONLY_MARIADB: [&str; 4] = ["nvl", "nvl2", "median", "decode_oracle"];
 
 /// Aggregate functions of both servers.
 const AGGREGATES: [&str; 18] = [
@@ -37,9 +37,6 @@ const AGGREGATES: [&str; 18] = [
     "json_arrayagg",
     "json_objectagg",
 ];
-
-/// The user, as a client on the server's machine is called.
-const USER: &str = "root@localhost";
 
 /// Functions whose first argument is a word of their own.
 const WITH_A_WORD: [&str; 3] = ["timestampdiff", "timestampadd", "get_format"];
@@ -262,7 +259,7 @@ impl Resolving<'_, '_, '_> {
                 false => "Window function is allowed only in SELECT list and ORDER BY clause".to_string(),
             }));
         }
-        Ok(of_connection(function))
+        constants::value(function, &self.names.context)
     }
 
     /// Resolves a part of what is replaced.
@@ -370,29 +367,6 @@ fn has_positions(function: &Function) -> bool {
     let Some(WindowType::WindowSpec(window)) = &function.over else { return false };
     let mut keys = window.partition_by.iter().chain(window.order_by.iter().map(|key| &key.expr));
     keys.any(|key| super::order::as_position(key).is_some())
-}
-
-/// What a function tells of the connection: the only one, which has written nothing.
-fn of_connection(function: &Function) -> Option<Expr> {
-    let has_none = match &function.args {
-        FunctionArguments::List(list) => list.args.is_empty(),
-        FunctionArguments::None => true,
-        FunctionArguments::Subquery(_) => false,
-    };
-    let number = |number: &str| Expr::value(Value::Number(number.to_string(), false));
-    match function.name.to_string().to_ascii_lowercase().as_str() {
-        "user" | "current_user" | "session_user" | "system_user" if has_none => {
-            Some(Expr::value(Value::SingleQuotedString(USER.to_string())))
-        }
-        "last_insert_id" if !has_none => only_argument(function).cloned(),
-        "connection_id" if has_none => Some(number("1")),
-        "last_insert_id" if has_none => Some(number("0")),
-        "row_count" if has_none => {
-            let expr = Box::new(number("1"));
-            Some(Expr::UnaryOp { op: datafusion::sql::sqlparser::ast::UnaryOperator::Minus, expr })
-        }
-        _ => None,
-    }
 }
 
 /// The result that is called so, by its alias.

@@ -86,6 +86,9 @@ impl Names<'_> {
         if let Some(column) = scope.derived_column(parts) {
             return column.name.clone();
         }
+        if let Some(name) = super::constants::given_name(expression) {
+            return name;
+        }
         match expression {
             Expr::Identifier(name) if !name.value.starts_with('@') || name.quote_style.is_some() => {
                 name.value.clone()

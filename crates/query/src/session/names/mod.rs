@@ -10,6 +10,7 @@
 //! 4. `IN`, `ANY` and `ALL` over a subquery become a scalar subquery, which compares with each row ([`quantified`]).
 //! 5. Each result has a name of its own; what is shown above the result is kept apart ([`Named::header`]).
 
+mod constants;
 mod documents;
 mod expression;
 mod from;
@@ -43,6 +44,8 @@ pub(super) struct Context<'a> {
     pub server: Server,
     /// Whether columns must be grouped or depend on what is grouped.
     pub only_full_group_by: bool,
+    /// Rows of the statement before this one; `None` if they were not all read.
+    pub found_rows: Option<u64>,
     /// The statement's tokens, for the texts of its expressions.
     pub tokens: &'a [Token],
     /// Values of user and system variables, with their signs.

@@ -27,6 +27,7 @@ fn resolved_by(sql: &str, server: Server) -> Result<(String, Vec<String>)> {
     let context = Context {
         tables,
         server,
+        found_rows: Some(0),
         only_full_group_by: server == Server::MySql,
         tokens: &tokens(sql)?,
         variables: &|_| Ok(Expr::value(datafusion::sql::sqlparser::ast::Value::Null)),

@@ -201,7 +201,7 @@ impl Session {
     /// The value of an expression, as a literal.
     async fn value_of(&self, expression: &str) -> Result<Expr> {
         let sql = format!("SELECT {expression}");
-        let mut result = Box::pin(self.execute(&sql)).await?;
+        let mut result = Box::pin(self.executed(&sql)).await?;
         let batches = result.collect().await?;
         let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {
             return Ok(Expr::value(Value::Null));
