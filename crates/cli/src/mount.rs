@@ -20,7 +20,7 @@ use tanada_base::ByteSize;
 use tanada_io::{ExecutorOptions, Executors};
 use tanada_mount::{FileSystem, MountOptions, Mounted, kernel_refusal, mounted_volume};
 use tanada_volume::ErrorKind;
-use tanada_volume::directory::{Directory, DirectoryConfig, DirectoryLock};
+use tanada_volume::directory::{Directory, DirectoryConfig, DirectoryLock, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::failure::{Failure, Outcome};
@@ -67,6 +67,10 @@ pub struct MountArguments {
     /// Threads that read requests of the kernel
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: u8,
+    /// Threads that compress and encrypt pages and store them behind the back of who writes them; fsync waits for
+    /// them. 0: who writes does it
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=64))]
+    cleaners: u8,
 }
 
 /// Arguments of `tanada umount`.
@@ -102,6 +106,7 @@ fn start(arguments: &MountArguments) -> Outcome {
     let mut command = Command::new(program);
     command.arg("mount").arg(&arguments.volume).arg(&arguments.folder).arg("--foreground");
     command.arg("--threads").arg(arguments.threads.to_string());
+    command.arg("--cleaners").arg(arguments.cleaners.to_string());
     command.args(arguments.allow_other.then_some("--allow-other"));
     command.args(arguments.read_only.then_some("--read-only"));
     command.args(arguments.policy.iter().flat_map(|policy| ["--policy", policy]));
@@ -130,7 +135,8 @@ fn start(arguments: &MountArguments) -> Outcome {
 /// Serves the mount until it is taken away.
 fn serve(runtime: &tokio::runtime::Runtime, arguments: &MountArguments) -> Outcome {
     let executors = Executors::start(ExecutorOptions::default()).map_err(Failure::failed)?;
-    let settings = tanada_query::volume::settings(&executors);
+    let settings =
+        Settings { cleaners: usize::from(arguments.cleaners), ..tanada_query::volume::settings(&executors) };
     let (folder, buffers) = (arguments.volume.clone(), executors.buffers().clone());
     let options = tanada_volume::OpenOptions { read_only: arguments.read_only, ..Default::default() };
     let open = move || async move {

@@ -21,22 +21,29 @@ pub struct Served {
     folder: TempDir,
     process: Option<Child>,
     policy: Option<&'static str>,
+    /// Cleaners of its pages.
+    cleaners: u8,
 }
 
 impl Served {
     /// A new volume with this chunk size, mounted.
     pub fn new(size: &str) -> Served {
-        Served::with_classes(&[&format!("disk=VOLUME,size={size}")], None)
+        Served::with_cleaners(size, 0)
+    }
+
+    /// The same with so many cleaners.
+    pub fn with_cleaners(size: &str, cleaners: u8) -> Served {
+        Served::with_classes(&[&format!("disk=VOLUME,size={size}")], None, cleaners)
     }
 
     /// A new volume of a fast and a slow class, whose chunks are placed.
     pub fn with_policy(policy: &'static str) -> Served {
-        Served::with_classes(&["fast=VOLUME,size=64MiB", "slow=VOLUME,size=256MiB"], Some(policy))
+        Served::with_classes(&["fast=VOLUME,size=64MiB", "slow=VOLUME,size=256MiB"], Some(policy), 0)
     }
 
-    fn with_classes(classes: &[&str], policy: Option<&'static str>) -> Served {
+    fn with_classes(classes: &[&str], policy: Option<&'static str>, cleaners: u8) -> Served {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let mut served = Served { folder, process: None, policy };
+        let mut served = Served { folder, process: None, policy, cleaners };
         // Servers that run as another user pass through.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(served.folder.path(), open).unwrap();
@@ -63,6 +70,7 @@ impl Served {
     pub fn mount(&mut self) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tanada"));
         command.args(["mount", &self.volume()]).arg(self.root()).args(["--foreground", "--allow-other"]);
+        command.args(["--cleaners", &self.cleaners.to_string()]);
         command.args(self.policy.iter().flat_map(|policy| ["--policy", policy]));
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = String::new();

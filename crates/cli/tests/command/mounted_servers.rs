@@ -107,11 +107,11 @@ fn judge(database: &dyn Database, data: &Path, committed: u64) {
     assert!(!checked.is_empty() && checked.lines().all(is_sound), "{checked}");
 }
 
-fn survive(database: &dyn Database, compression: &str) {
+fn survive(database: &dyn Database, compression: &str, cleaners: u8) {
     if refusal().is_some() {
         return;
     }
-    let mut served = Served::new("2GiB");
+    let mut served = Served::with_cleaners("2GiB", cleaners);
     let folder = served.root().join("databases");
     fs::create_dir(&folder).unwrap();
     let value = format!("user.tanada.compression={compression}");
@@ -228,7 +228,7 @@ impl Database for MariaDb {
 fn mariadb_loses_nothing_that_it_committed() {
     let Some(server) = program(&["/usr/sbin/mariadbd", "/usr/bin/mariadbd"]) else { return };
     // A socket's path has a limit.
-    survive(&MariaDb { server, beside: tempfile::tempdir().unwrap() }, "lz4");
+    survive(&MariaDb { server, beside: tempfile::tempdir().unwrap() }, "lz4", 2);
 }
 
 struct Postgres {
@@ -308,7 +308,7 @@ fn postgresql_loses_nothing_that_it_committed() {
     let Some(user) = user("postgres").or_else(|| user("nobody")) else { return };
     let beside = tempfile::tempdir().unwrap();
     chown(beside.path(), Some(user.0), Some(user.1)).unwrap();
-    survive(&Postgres { programs, beside, user }, "zstd:1");
+    survive(&Postgres { programs, beside, user }, "zstd:1", 0);
 }
 
 struct Sqlite {
@@ -350,6 +350,6 @@ fn sqlite_loses_nothing_that_it_committed() {
     if program(&["/usr/bin/sqlite3"]).is_none() {
         return;
     }
-    survive(&Sqlite { journal_mode: "wal" }, "lz4");
-    survive(&Sqlite { journal_mode: "delete" }, "none");
+    survive(&Sqlite { journal_mode: "wal" }, "lz4", 1);
+    survive(&Sqlite { journal_mode: "delete" }, "none", 0);
 }
