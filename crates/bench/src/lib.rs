@@ -11,6 +11,7 @@ pub mod io;
 pub mod io_parallel;
 pub mod mount;
 pub mod ooode;
+pub mod page_compression;
 pub mod pst;
 mod statement;
 pub mod tpch;

@@ -1,5 +1,5 @@
 //! `tanada bench ycsb` and `hse`: with next to no data, what they write is whole, and nothing of theirs is left.
-//! `tanada bench pst`: what it takes.
+//! `tanada bench pst`: what it takes. `tanada bench page-compression`: a server, next to no data.
 
 use std::path::Path;
 
@@ -205,4 +205,42 @@ fn a_quick_look_at_tiering_has_its_keys_and_its_page() {
     for part in ["<svg", "benefit", "static", "plan", "lru"] {
         assert!(page.contains(part), "{part}");
     }
+}
+
+#[test]
+fn page_compression_of_a_few_nodes() {
+    if crate::mount::refusal().is_some() {
+        return;
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (json, html, data) = (file("pages.json"), file("pages.html"), folder.path().join("data"));
+    std::fs::create_dir(&data).unwrap();
+    let of_data =
+        ["--nodes", "300", "--seconds", "0.3", "--requesters", "4", "--dir", data.to_str().unwrap()];
+    let of_arms = ["--quick", "--arms", "plain,mount_lz4_cleaners_2", "--json", &json, "--html", &html];
+    // A plain file system on an emulated device lies behind a loop device.
+    let has_loops = Path::new("/dev/loop-control").exists();
+    let of_devices = ["--devices", if has_loops { "sata-ssd" } else { "disk" }];
+    tanada(&[&["bench", "page-compression"] as &[&str], &of_data, &of_arms, &of_devices].concat()).output();
+    assert!(is_empty(&data), "nothing is left, and nothing is mounted");
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let runs = result["runs"].as_array().unwrap();
+    assert_eq!(
+        runs.iter().map(|run| run["arm"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["plain", "mount_lz4_cleaners_2"]
+    );
+    for run in runs {
+        for figure in ["load_seconds", "requests_per_second", "scan_seconds", "drop_seconds", "extents"] {
+            assert!(run[figure].as_f64().is_some_and(|figure| figure > 0.0), "{figure}: {run}");
+        }
+        let bytes = |key: &str| run[key].as_u64().unwrap();
+        assert!(bytes("written_bytes_load") > 0 && bytes("written_bytes_requests") > 0, "{run}");
+        assert!(run["operations"]["get_link_list"]["requests"].as_u64() > Some(0), "{run}");
+    }
+    let stored = |no: usize| runs[no]["stored_bytes_load"].as_u64().unwrap();
+    assert!(stored(1) < stored(0), "{} of {}", stored(1), stored(0));
+    assert!(std::fs::read_to_string(html).unwrap().contains("<svg"));
+    let refused = tanada(&["bench", "page-compression", "--arms", "mount_rot13"]).error(2);
+    assert!(refused.contains("mount_lz4"), "{refused}");
 }

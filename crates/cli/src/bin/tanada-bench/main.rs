@@ -1,6 +1,7 @@
 //! `tanada bench`: the benchmarks, as table on stdout and JSON in a file. `tanada` starts this program.
 
 mod keyvalue;
+mod pages;
 mod queries;
 
 use std::io::IsTerminal;
@@ -66,6 +67,8 @@ enum Benchmark {
     Volume(VolumeBenchArguments),
     /// What a mounted volume costs against a plain FUSE passthrough
     Mount(MountBenchArguments),
+    /// LinkBench on MariaDB: compression by the server, by a mounted volume, and none
+    PageCompression(Box<pages::PageCompressionArguments>),
 }
 
 /// Arguments that all benchmarks take.
@@ -299,6 +302,7 @@ async fn run(arguments: Arguments) -> Outcome {
         Benchmark::Pst(arguments) => (&arguments.json, &arguments.html),
         Benchmark::Volume(arguments) => (&arguments.json, &None),
         Benchmark::Mount(arguments) => (&arguments.json, &None),
+        Benchmark::PageCompression(arguments) => (&arguments.json, &arguments.html),
         Benchmark::Ycsb(arguments) => (&arguments.common.json, &arguments.common.html),
         Benchmark::Hse(arguments) => (&arguments.common.json, &arguments.common.html),
         Benchmark::KvOpen(arguments) => (&arguments.json, &None),
@@ -316,6 +320,7 @@ async fn run(arguments: Arguments) -> Outcome {
         Benchmark::Pst(arguments) => pst(*arguments).await,
         Benchmark::Volume(arguments) => volume(arguments).await,
         Benchmark::Mount(arguments) => blocking(move || mount(arguments)).await,
+        Benchmark::PageCompression(arguments) => blocking(move || pages::run(*arguments)).await,
         Benchmark::Ycsb(arguments) => blocking(move || keyvalue::ycsb(*arguments)).await,
         Benchmark::Hse(arguments) => blocking(move || keyvalue::hse(*arguments)).await,
         Benchmark::KvOpen(arguments) => blocking(move || keyvalue::open(arguments)).await,
