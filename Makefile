@@ -23,7 +23,7 @@ setup-test:
 	scripts/setup --test
 
 test: setup-test format ## everything that has to hold
-	$(LINTED) cargo test --workspace --profile ci
+	$(LINTED) scripts/test
 
 # What is too long for every change: random tables and statements on real servers, fuzzing. TANADA_SEED= begins elsewhere.
 test-long: setup-test ## campaigns: 3,000 altered tables and 10,000 statements on three servers, 250 kills, a minute of fuzzing
