@@ -183,6 +183,7 @@ mod tests {
         let of = |definition: &str| ChoiceType {
             definition: definition.to_string(),
             collating: Collating::literal(None),
+            has_empty_element: false,
         };
         assert!(check_order_of_texts(&of("enum('small','medium','large')")).is_ok());
         assert!(check_order_of_texts(&of("enum('a','B')")).is_err());
