@@ -107,7 +107,9 @@ impl ComparedKey {
         let order = match (self.pads, self.key.get(at)) {
             (true, Some(own)) => END.cmp(own),
             (true, None) => return None,
-            (false, None | Some(0)) => Ordering::Equal,
+            (false, None) => Ordering::Equal,
+            // The end of the level, which no weight of several levels begins with.
+            (false, Some(0)) if !self.is_one_level => Ordering::Equal,
             (false, Some(_)) => Ordering::Less,
         };
         (order.is_ne() || self.is_one_level).then_some(order)
@@ -128,5 +130,23 @@ impl ComparedKey {
         memory.clear();
         self.collation.write_key(text, self.key.len() + 1, memory);
         memory.as_slice().cmp(&self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Server;
+
+    #[test]
+    fn a_text_is_less_than_one_that_goes_on_with_a_zero() {
+        for name in ["sjis_nopad_bin", "latin1_nopad_bin", "utf8mb4_nopad_bin", "binary"] {
+            let Some(collation) = Collation::lookup(Server::MariaDb, name) else { continue };
+            let mut key = Vec::new();
+            collation.sort_key("a\0", &mut key);
+            let compared = ComparedKey::new(collation, &key);
+            assert_eq!(compared.order_of("a", &mut Vec::new()), Ordering::Less, "{name}");
+            assert_eq!(compared.order_of("a\0", &mut Vec::new()), Ordering::Equal, "{name}");
+        }
     }
 }

@@ -23,7 +23,7 @@ const COMPUTED_CHARACTERS: usize = 23;
 const STORED_CHARACTERS: usize = 24;
 
 /// More functions of texts than `padded` knows, with the operands that they take as texts (bits).
-const TEXTS: [(&str, u32); 20] = [
+const TEXTS: [(&str, u32); 22] = [
     ("elt", !1),
     ("make_set", !1),
     ("export_set", 0b1110),
@@ -33,6 +33,8 @@ const TEXTS: [(&str, u32); 20] = [
     ("from_base64", 1),
     ("unhex", 1),
     ("conv", 1),
+    ("bin", 1),
+    ("oct", 1),
     ("regexp_like", 0b11),
     ("regexp_instr", 0b11),
     ("regexp_substr", 0b11),
