@@ -7,6 +7,7 @@
 mod binding;
 pub mod catalog;
 mod collation;
+mod columnar;
 mod copy;
 pub mod cost;
 mod error;

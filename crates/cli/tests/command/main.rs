@@ -5,6 +5,7 @@
 mod advise;
 mod batch;
 mod benchmarks;
+mod columnar;
 mod demonstration;
 mod failures;
 mod innodb;

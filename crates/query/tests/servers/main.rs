@@ -21,6 +21,7 @@ mod described;
 mod fixtures;
 mod informed;
 mod kinds;
+mod mirrors;
 mod random;
 mod rows;
 mod server;
