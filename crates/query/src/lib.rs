@@ -7,7 +7,6 @@
 mod binding;
 pub mod catalog;
 mod collation;
-mod columnar;
 mod copy;
 pub mod cost;
 mod error;

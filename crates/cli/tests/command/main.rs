@@ -5,7 +5,6 @@
 mod advise;
 mod batch;
 mod benchmarks;
-mod columnar;
 mod demonstration;
 mod failures;
 mod innodb;

@@ -32,8 +32,6 @@ pub struct Calibration {
     pub row_cpu_us: f64,
     /// CPU of decoding one column of a record, in microseconds; default 0.02.
     pub column_cpu_us: f64,
-    /// CPU of decoding one value of a columnar mirror, in microseconds; default 0.005.
-    pub mirrored_value_cpu_us: f64,
     /// CPU of encoding a key, one descent through cached pages and bookkeeping of its chain, in microseconds;
     /// default 4.
     pub lookup_cpu_us: f64,
@@ -64,7 +62,6 @@ impl Default for Calibration {
             page_cpu_us: 3.0,
             row_cpu_us: 0.08,
             column_cpu_us: 0.02,
-            mirrored_value_cpu_us: 0.005,
             lookup_cpu_us: 4.0,
             bookmark_cpu_us: 2.0,
             hash_build_cpu_us: 0.1,

@@ -18,7 +18,6 @@ use tanada_innodb::{ColumnNo, IndexNo, Table, TableDefinition, TableStatistics};
 use tanada_io::{Executors, IoContext};
 use tokio::sync::OnceCell;
 
-use crate::columnar::definition_digest;
 use crate::cost::{IndexShape, RelationShape};
 use crate::placement::TablePlaces;
 use crate::{Error, ErrorKind, Result};
@@ -44,8 +43,6 @@ pub struct InnodbRelation {
     sampled_distinct: Vec<OnceLock<Option<u64>>>,
     /// Where its indexes lie, once that was asked for.
     places: OnceCell<TablePlaces>,
-    /// A hash of its definition, once that was asked for.
-    definition_digest: OnceLock<String>,
 }
 
 impl InnodbRelation {
@@ -57,7 +54,7 @@ impl InnodbRelation {
             let statistics = table.statistics(&io).await?;
             let (sample, sampled) = take_sample(&table, &schema, &io).await?;
             let sampled_distinct = sampled.iter().map(|_| OnceLock::new()).collect();
-            let (places, definition_digest) = (OnceCell::new(), OnceLock::new());
+            let places = OnceCell::new();
             Ok::<_, Error>(InnodbRelation {
                 table,
                 schema,
@@ -66,7 +63,6 @@ impl InnodbRelation {
                 sampled,
                 sampled_distinct,
                 places,
-                definition_digest,
             })
         });
         opened.await?
@@ -75,11 +71,6 @@ impl InnodbRelation {
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
-    }
-
-    /// A hash of its definition.
-    pub(crate) fn definition_digest(&self) -> &str {
-        self.definition_digest.get_or_init(|| definition_digest(self.table.definition()))
     }
 
     /// Arrow fields of all columns, in SQL order.

@@ -16,7 +16,6 @@ use super::announce::Text;
 use super::command::{TableName, keyword};
 use super::context::QueryContext;
 use super::information::{INFORMATION, InformationSchema};
-use super::mirrors::want_looked_up;
 use super::names::{self, NamedTable, TableColumn};
 use super::stars::VirtualColumns;
 use super::{
@@ -226,9 +225,6 @@ impl Session {
             Some(inner) => self.planned_placement(inner, text.clone(), &state, &context).await?,
             None => None,
         };
-        if let Some(columnar) = context.columnar() {
-            want_looked_up(&plan, columnar);
-        }
         let ending = self.announce(text, &plan, &context).await;
         context.run();
         let mut stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;

@@ -21,7 +21,6 @@ mod described;
 mod fixtures;
 mod informed;
 mod kinds;
-mod mirrors;
 mod random;
 mod rows;
 mod server;
