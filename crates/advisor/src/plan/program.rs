@@ -3,7 +3,7 @@
 //! `EXPLAIN QUERY PLAN` is meant for people and names aliases; the program says which B+tree each cursor opens, by its
 //! root page, and what is done with the cursor.
 //!
-//! 1. `OpenRead` and `ReopenIdx` open a cursor on a root page.
+//! 1. `OpenRead`, `OpenWrite` and `ReopenIdx` open a cursor on a root page.
 //! 2. `Rewind`, `Last`, `Sort` begin a scan of the whole tree; a seek begins a range. A seek within the loop of another
 //!    cursor is a look-up. A loop reaches from where its `Next` or `Prev` jumps to, to there.
 //! 3. `DeferredSeek` and `SeekRowid` look rows up in a table.
@@ -59,7 +59,7 @@ pub fn accesses(program: &[Step]) -> Vec<TreeAccess> {
     };
     for step in program {
         match step.opcode.as_str() {
-            "OpenRead" | "ReopenIdx" => {
+            "OpenRead" | "OpenWrite" | "ReopenIdx" => {
                 roots.insert(step.p1, (step.p2, step.p3));
             }
             opcode => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::credentials::Target;
@@ -68,14 +69,11 @@ impl Postgres {
 
     async fn explain(&self, statement: &str) -> Result<Vec<PlannedAccess>> {
         let statement = statement.trim().trim_end_matches(';');
-        let answers = self.client.simple_query(&format!("explain (verbose, format json) {statement}")).await;
-        let mut json = String::new();
-        for answer in answers.map_err(said)? {
-            if let SimpleQueryMessage::Row(row) = answer {
-                json.push_str(row.get(0).unwrap_or_default());
-            }
-        }
-        plan::postgres::accesses(&json)
+        // Prepared, so it is one statement in any case: several at once could begin a transaction that writes.
+        let explain = format!("explain (verbose, format json) {statement}");
+        let row = self.client.query_one(&explain, &[]).await.map_err(said)?;
+        let json: JsonText = row.try_get(0).map_err(said)?;
+        plan::postgres::accesses(&json.0)
     }
 
     /// Runs a statement and counts its rows.
@@ -91,6 +89,22 @@ impl Postgres {
             .map_err(said)?;
         let answers = self.client.simple_query(statement).await.map_err(said)?;
         Ok(answers.iter().filter(|answer| matches!(answer, SimpleQueryMessage::Row(_))).count() as u64)
+    }
+}
+
+/// The text of a value of the type `json`.
+struct JsonText(String);
+
+impl<'a> FromSql<'a> for JsonText {
+    fn from_sql(
+        _: &Type,
+        raw: &'a [u8],
+    ) -> std::result::Result<JsonText, Box<dyn std::error::Error + Sync + Send>> {
+        Ok(JsonText(std::str::from_utf8(raw)?.to_owned()))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::JSON || *kind == Type::TEXT
     }
 }
 

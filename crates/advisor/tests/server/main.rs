@@ -1,9 +1,13 @@
-//! Advice on a MariaDB that runs, and its clients through the proxy.
+//! Advice on servers that run, MariaDB and PostgreSQL, and their clients through the proxy; and on files of SQLite.
 //!
-//! Where there is no MariaDB the tests say so and pass.
+//! Where there is no such server its tests say so and pass.
 
 #![allow(clippy::unwrap_used)]
 
 mod advised;
 mod mariadb;
+mod postgres;
 mod proxied;
+mod proxied_postgres;
+mod sqlite;
+mod told_postgres;
