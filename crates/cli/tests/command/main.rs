@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod advise;
+mod advised_servers;
 mod batch;
 mod benchmarks;
 mod demonstration;

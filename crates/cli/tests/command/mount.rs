@@ -41,7 +41,8 @@ impl Served {
         Served::with_classes(&["fast=VOLUME,size=64MiB", "slow=VOLUME,size=256MiB"], Some(policy), 0)
     }
 
-    fn with_classes(classes: &[&str], policy: Option<&'static str>, cleaners: u8) -> Served {
+    /// A new volume of these classes, `VOLUME` being its folder; its chunks are placed if there is a policy.
+    pub fn with_classes(classes: &[&str], policy: Option<&'static str>, cleaners: u8) -> Served {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let mut served = Served { folder, process: None, policy, cleaners };
         // Servers that run as another user pass through.

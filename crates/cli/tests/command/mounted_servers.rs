@@ -18,7 +18,7 @@ use crate::mount::{Served, refusal};
 const LOAD: Duration = Duration::from_millis(1500);
 
 /// A kind of database.
-trait Database {
+pub trait Database {
     /// Makes an empty database in a folder that is not there yet.
     fn make(&self, data: &Path);
     /// Starts the server and waits until it answers; none for a library.
@@ -40,7 +40,7 @@ fn succeed(command: &mut Command) {
     assert!(output.status.success(), "{command:?}: {said}");
 }
 
-fn ask(database: &dyn Database, data: &Path, text: &str) -> Result<String, String> {
+pub fn ask(database: &dyn Database, data: &Path, text: &str) -> Result<String, String> {
     let mut client = database.client(data);
     let mut child =
         client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -51,7 +51,7 @@ fn ask(database: &dyn Database, data: &Path, text: &str) -> Result<String, Strin
     if output.status.success() && error.is_empty() { Ok(said) } else { Err(format!("{said} {error}")) }
 }
 
-fn answer(database: &dyn Database, data: &Path, text: &str) -> String {
+pub fn answer(database: &dyn Database, data: &Path, text: &str) -> String {
     ask(database, data, text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
@@ -68,35 +68,60 @@ fn until_ready(database: &dyn Database, data: &Path, mut server: Child, log: &Pa
     server
 }
 
+/// A client that commits rows one by one.
+pub struct Load {
+    child: Child,
+    writer: std::thread::JoinHandle<()>,
+    reader: std::thread::JoinHandle<Option<u64>>,
+}
+
+impl Load {
+    /// Begins to commit rows from `first` on.
+    pub fn begin(database: &dyn Database, data: &Path, first: u64) -> Load {
+        let mut client = database.client(data);
+        let mut child =
+            client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let writer = std::thread::spawn(move || {
+            let mut no = first;
+            loop {
+                let text = format!("row {no} ").repeat(60);
+                let line = format!("insert into t values ({no}, '{text}');\nselect {no};\n");
+                if input.write_all(line.as_bytes()).is_err() {
+                    return;
+                }
+                no += 1;
+            }
+        });
+        let reader = std::thread::spawn(move || {
+            let numbers = BufReader::new(output).lines().map_while(Result::ok);
+            numbers.filter_map(|line| line.trim().parse::<u64>().ok()).last()
+        });
+        Load { child, writer, reader }
+    }
+
+    /// Whether the client is still at work.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Ends it; the last row that it was told of as committed, if there is any.
+    pub fn end(mut self) -> Option<u64> {
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+        self.writer.join().unwrap();
+        self.reader.join().unwrap()
+    }
+}
+
 /// Commits rows from `first` on for a while, then calls `kill`; the last row that was committed.
 fn load(database: &dyn Database, data: &Path, first: u64, kill: impl FnOnce()) -> u64 {
-    let mut client = database.client(data);
-    let mut child =
-        client.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let writer = std::thread::spawn(move || {
-        let mut no = first;
-        loop {
-            let text = format!("row {no} ").repeat(60);
-            let line = format!("insert into t values ({no}, '{text}');\nselect {no};\n");
-            if input.write_all(line.as_bytes()).is_err() {
-                return;
-            }
-            no += 1;
-        }
-    });
-    let reader = std::thread::spawn(move || {
-        let numbers = BufReader::new(output).lines().map_while(Result::ok);
-        numbers.filter_map(|line| line.trim().parse::<u64>().ok()).last()
-    });
+    let running = Load::begin(database, data, first);
     std::thread::sleep(LOAD);
     kill();
     // What the client does not get through by now it never will.
     std::thread::sleep(Duration::from_millis(300));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    writer.join().unwrap();
-    reader.join().unwrap().expect("nothing was committed")
+    running.end().expect("nothing was committed")
 }
 
 fn judge(database: &dyn Database, data: &Path, committed: u64) {
@@ -151,14 +176,14 @@ fn survive(database: &dyn Database, compression: &str, cleaners: u8) {
 }
 
 /// Sets an extended attribute, `NAME=VALUE`.
-fn set_attribute(path: &Path, value: &str) {
+pub fn set_attribute(path: &Path, value: &str) {
     let (name, value) = value.split_once('=').unwrap();
     let flags = rustix::fs::XattrFlags::empty();
     rustix::fs::setxattr(path, name, value.as_bytes(), flags).unwrap();
 }
 
 /// The first of these programs that is there.
-fn program(candidates: &[&str]) -> Option<PathBuf> {
+pub fn program(candidates: &[&str]) -> Option<PathBuf> {
     let found = candidates.iter().map(PathBuf::from).find(|path| path.exists());
     if found.is_none() {
         eprintln!("skipped: there is none of {candidates:?}; scripts/setup --test installs it");
@@ -166,14 +191,29 @@ fn program(candidates: &[&str]) -> Option<PathBuf> {
     found
 }
 
-struct MariaDb {
+pub struct MariaDb {
     server: PathBuf,
     /// Outside of the volume, so that it outlives the mount.
     beside: tempfile::TempDir,
 }
 
 impl MariaDb {
-    fn socket(&self) -> PathBuf {
+    /// As it is installed; none where it is not.
+    pub fn find() -> Option<MariaDb> {
+        let server = program(&["/usr/sbin/mariadbd", "/usr/bin/mariadbd"])?;
+        // A socket's path has a limit.
+        Some(MariaDb { server, beside: tempfile::tempdir().unwrap() })
+    }
+
+    /// A client of whoever listens at `socket`.
+    pub fn client_at(socket: &Path) -> Command {
+        let mut client = Command::new("mariadb");
+        client.arg("--no-defaults").arg(format!("--socket={}", socket.display()));
+        client.args(["--user=root", "--batch", "--skip-column-names", "--unbuffered", "mysql"]);
+        client
+    }
+
+    pub fn socket(&self) -> PathBuf {
         self.beside.path().join("s")
     }
 }
@@ -204,10 +244,7 @@ impl Database for MariaDb {
     }
 
     fn client(&self, _data: &Path) -> Command {
-        let mut client = Command::new("mariadb");
-        client.arg("--no-defaults").arg(format!("--socket={}", self.socket().display()));
-        client.args(["--user=root", "--batch", "--skip-column-names", "--unbuffered", "mysql"]);
-        client
+        MariaDb::client_at(&self.socket())
     }
 
     fn table(&self) -> &'static str {
@@ -226,12 +263,11 @@ impl Database for MariaDb {
 
 #[test]
 fn mariadb_loses_nothing_that_it_committed() {
-    let Some(server) = program(&["/usr/sbin/mariadbd", "/usr/bin/mariadbd"]) else { return };
-    // A socket's path has a limit.
-    survive(&MariaDb { server, beside: tempfile::tempdir().unwrap() }, "lz4", 2);
+    let Some(database) = MariaDb::find() else { return };
+    survive(&database, "lz4", 2);
 }
 
-struct Postgres {
+pub struct Postgres {
     programs: PathBuf,
     beside: tempfile::TempDir,
     /// The server refuses to run as root.
@@ -239,6 +275,29 @@ struct Postgres {
 }
 
 impl Postgres {
+    /// As it is installed; none where it is not.
+    pub fn find() -> Option<Postgres> {
+        let programs =
+            ["/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/17/bin", "/usr/lib/postgresql/16/bin"];
+        let programs = program(&programs)?;
+        let user = user("postgres").or_else(|| user("nobody"))?;
+        let beside = tempfile::tempdir().unwrap();
+        chown(beside.path(), Some(user.0), Some(user.1)).unwrap();
+        Some(Postgres { programs, beside, user })
+    }
+
+    /// The folder of its socket.
+    pub fn folder(&self) -> &Path {
+        self.beside.path()
+    }
+
+    /// A client of whoever listens in `folder`.
+    pub fn client_at(&self, folder: &Path) -> Command {
+        let mut client = self.command("psql");
+        client.arg("-h").arg(folder).args(["-U", "postgres", "-qAtX", "-v", "ON_ERROR_STOP=1"]);
+        client
+    }
+
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.join(name));
         if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
@@ -271,9 +330,7 @@ impl Database for Postgres {
     }
 
     fn client(&self, _data: &Path) -> Command {
-        let mut client = self.command("psql");
-        client.arg("-h").arg(self.beside.path()).args(["-U", "postgres", "-qAtX", "-v", "ON_ERROR_STOP=1"]);
-        client
+        self.client_at(self.beside.path())
     }
 
     fn table(&self) -> &'static str {
@@ -303,12 +360,8 @@ fn user(name: &str) -> Option<(u32, u32)> {
 
 #[test]
 fn postgresql_loses_nothing_that_it_committed() {
-    let versions = ["/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/17/bin", "/usr/lib/postgresql/16/bin"];
-    let Some(programs) = program(&versions) else { return };
-    let Some(user) = user("postgres").or_else(|| user("nobody")) else { return };
-    let beside = tempfile::tempdir().unwrap();
-    chown(beside.path(), Some(user.0), Some(user.1)).unwrap();
-    survive(&Postgres { programs, beside, user }, "zstd:1", 0);
+    let Some(database) = Postgres::find() else { return };
+    survive(&database, "zstd:1", 0);
 }
 
 struct Sqlite {
