@@ -108,6 +108,13 @@ pub enum Reason {
         /// I/Os then.
         ios: u32,
     },
+    /// It was part of a small area with most of the last I/Os.
+    Spike {
+        /// Its I/Os
+        ios: u32,
+        /// in so many seconds.
+        seconds: u32,
+    },
     /// The page cache gave it up, clean.
     Evicted,
     /// It is the least valuable, and room is wanted for another.
@@ -188,6 +195,9 @@ impl fmt::Display for Reason {
             }
             Reason::Foreseen { windows, ios } => {
                 write!(f, "the history foresees {ios} I/Os in {windows} windows")
+            }
+            Reason::Spike { ios, seconds } => {
+                write!(f, "it had {ios} I/Os within {seconds} s, with few others most of all")
             }
             Reason::Evicted => f.write_str("the page cache gave it up, clean"),
             Reason::MakesRoom { other } => write!(f, "{other} is worth more and needs the room"),

@@ -24,7 +24,7 @@ impl Counts {
         }
     }
 
-    fn add(&mut self, chunk: ChunkNo, ios: u64) {
+    pub(super) fn add(&mut self, chunk: ChunkNo, ios: u64) {
         if self.0.len() <= chunk.index() {
             self.0.resize(chunk.index() + 1, 0);
         }

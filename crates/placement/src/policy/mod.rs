@@ -12,6 +12,7 @@ mod options;
 mod plan;
 mod quotas;
 mod residency;
+mod spike;
 
 use std::fmt;
 
@@ -135,7 +136,7 @@ pub struct Registered {
 }
 
 /// The policies that can act on a volume, ours first.
-pub const POLICIES: [Registered; 5] = [
+pub const POLICIES: [Registered; 6] = [
     Registered {
         name: "benefit",
         summary: "what saves most time for this query and the likely next ones, if it pays back (default)",
@@ -149,13 +150,18 @@ pub const POLICIES: [Registered; 5] = [
     },
     Registered {
         name: "plan",
-        summary: "PST: chunks that the query's plan names, by their I/Os in a training run",
+        summary: "PST: chunks that the query's plan names, by their I/Os in a training run; no-counts",
         make: plan::make,
     },
     Registered {
         name: "history",
         summary: "KNOWAC, LAM: what the cycle's history foresees; window=N, ahead=N",
         make: history::make,
+    },
+    Registered {
+        name: "spike",
+        summary: "areas with most I/Os of the last seconds; window=SECONDS, share=PERCENT, area=PERCENT, quiet=N",
+        make: spike::make,
     },
 ];
 

@@ -11,6 +11,9 @@
 //!    policy brought in an earlier session is not somebody else's.
 //! 5. What is still away when a session ends is remembered, and comes back at the beginning of the next one with this
 //!    policy.
+//!
+//! With `no-counts` nothing was ever counted: the chunks of a plan are ranked by the pages that it expects of each
+//! access, spread evenly over its chunks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,12 +25,14 @@ use crate::Result;
 use crate::action::{Action, Decision, Reason, Source};
 use crate::event::{Context, Event};
 use crate::footprint::{Footprint, QueryId};
-use crate::layout::ChunkNo;
+use crate::layout::{ChunkNo, Layout};
 use crate::memory::Memory;
 
 #[derive(Debug, Clone, Default)]
 struct Plan {
+    /// I/Os in the training run; without them, what the newest plan expects.
     counts: Counts,
+    has_no_counts: bool,
     residency: Residency,
     /// Chunks that others have brought to the fast class, by number, and what brings them there. None that rules do not
     /// let in, whenever they are to come back.
@@ -36,21 +41,36 @@ struct Plan {
     running: BTreeSet<QueryId>,
 }
 
-pub(super) fn make(_: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
-    Ok(Box::new(Plan::default()))
+pub(super) fn make(options: &mut Options, _: u64) -> Result<Box<dyn Policy>> {
+    Ok(Box::new(Plan { has_no_counts: options.switch("no-counts")?, ..Plan::default() }))
+}
+
+/// Expected pages of each chunk that a plan names, in thousandths.
+fn expected(layout: &Layout, footprint: &Footprint) -> Counts {
+    let mut counts = Counts::default();
+    for access in &footprint.accesses {
+        let chunks: Vec<u32> = access.chunks(layout).into_iter().flatten().collect();
+        let each = access.expected_pages.saturating_mul(1000) / (chunks.len() as u64).max(1);
+        chunks.into_iter().for_each(|chunk| counts.add(ChunkNo(chunk), each.max(1)));
+    }
+    counts
 }
 
 impl Plan {
     /// Brings up what is wanted. Others' chunks come back as they were, whoever wants them.
     fn place(&mut self, context: &Context<'_>, wanted: Vec<ChunkNo>, decisions: &mut Vec<Decision>) {
+        let ios = |chunk| if self.has_no_counts { 0 } else { self.counts.of(chunk) };
         let how = |chunk: ChunkNo, rank| match self.others.get(&chunk.0) {
             Some(action) => (*action, Reason::Returns),
-            None => (Action::Promote(Source::Copy), Reason::Planned { ios: self.counts.of(chunk), rank }),
+            None => (Action::Promote(Source::Copy), Reason::Planned { ios: ios(chunk), rank }),
         };
         self.counts.place(context, &mut self.residency, wanted, how, decisions);
     }
 
     fn place_for(&mut self, context: &Context<'_>, footprint: &Footprint, decisions: &mut Vec<Decision>) {
+        if self.has_no_counts {
+            self.counts = expected(context.layout, footprint);
+        }
         let named = footprint.accesses.iter().flat_map(|access| access.chunks(context.layout)).flatten();
         self.place(context, self.counts.wanted(context, named), decisions);
     }
@@ -115,23 +135,30 @@ impl Policy for Plan {
     }
 
     fn learns(&self) -> bool {
-        true
+        !self.has_no_counts
     }
 
     fn train(&mut self, _: &Context<'_>, event: &Event<'_>) {
-        self.counts.note(event);
+        if !self.has_no_counts {
+            self.counts.note(event);
+        }
     }
 
     fn train_counts(&mut self, counts: &[Counted]) {
-        self.counts.train(counts);
+        if !self.has_no_counts {
+            self.counts.train(counts);
+        }
     }
 
     fn memory(&self) -> Memory {
-        Memory { displaced: self.displaced().collect(), ..self.counts.memory() }
+        let counts = if self.has_no_counts { Memory::default() } else { self.counts.memory() };
+        Memory { displaced: self.displaced().collect(), ..counts }
     }
 
     fn remember(&mut self, memory: Memory) {
-        self.counts.remember(&memory);
+        if !self.has_no_counts {
+            self.counts.remember(&memory);
+        }
         let is_away = |(chunk, _): &(ChunkNo, Action)| !is_there(&self.residency, *chunk);
         let displaced = memory.displaced.into_iter().filter(is_away);
         self.others.extend(displaced.map(|(chunk, action)| (chunk.0, action)));
@@ -185,6 +212,16 @@ mod tests {
         assert_eq!(bench.begin(2, &[look_ups(2..3, 9), look_ups(7..9, 9)]), ["demote 1", "promote 8"]);
         bench.done_all();
         assert!(bench.begin(3, &[look_ups(8..9, 1)]).is_empty());
+    }
+
+    #[test]
+    fn without_counts_chunks_are_ranked_by_what_their_plan_expects() {
+        let mut bench = bench("plan:no-counts", 10, 2);
+        (0..5).for_each(|_| bench.train(0));
+        // 100 pages in one chunk before 9 in three.
+        assert_eq!(bench.begin(1, &[look_ups(0..3, 9), look_ups(7..8, 100)]), ["promote 7", "promote 0"]);
+        bench.done_all();
+        assert_eq!(bench.begin(2, &[look_ups(8..9, 9)]), ["demote 7", "promote 8"]);
     }
 
     #[test]

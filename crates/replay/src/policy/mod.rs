@@ -16,7 +16,7 @@ mod write_back;
 use tanada_placement::{Policy, Registered, Result, policy_among};
 
 /// All policies that a replay knows: those of volumes, ours first, and those of other systems.
-pub const POLICIES: [Registered; 12] = [
+pub const POLICIES: [Registered; 13] = [
     tanada_placement::POLICIES[0],
     tanada_placement::POLICIES[1],
     tanada_placement::POLICIES[2],
@@ -43,6 +43,7 @@ pub const POLICIES: [Registered; 12] = [
         make: learned::make,
     },
     tanada_placement::POLICIES[4],
+    tanada_placement::POLICIES[5],
     Registered {
         name: "bufferpool-extension",
         summary: "clean pages that the page cache gives up, LRU-2; block=SIZE",
