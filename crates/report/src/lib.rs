@@ -78,6 +78,9 @@ fn to_value(data: &impl Serialize) -> Value {
     serde_json::to_value(data).unwrap_or_default()
 }
 
+/// Characters of a summary's value that a terminal shows, at most.
+const MAX_SHOWN: usize = 160;
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Environment { kernel, cpu, cores, memory_mib, file_system, .. } = &self.environment;
@@ -90,7 +93,10 @@ impl fmt::Display for Report {
         }
         let width = self.summary.keys().map(String::len).max().unwrap_or(0);
         for (key, value) in &self.summary {
-            writeln!(f, "{key:width$}  {value}")?;
+            let text = value.to_string();
+            // Tables of figures are for programs.
+            let shown = if text.len() <= MAX_SHOWN { text.as_str() } else { "in the JSON" };
+            writeln!(f, "{key:width$}  {shown}")?;
         }
         Ok(())
     }

@@ -67,6 +67,15 @@ macro_rules! sample_query {
     };
 }
 
+/// The tables of TPC-H with DBT-3's indexes, as MariaDB shows them; statements end with a line `;`.
+pub const SCHEMA: &str = include_str!("../../../fixtures/tpch-sf0.02-golden/mariadb-schema.sql");
+
+/// The indexes of DBT-3 that the sample does not have, by their table.
+pub const LATER_KEYS: [(&str, &str); 2] = [
+    ("lineitem", "KEY `i_l_suppkey_partkey` (`l_partkey`,`l_suppkey`)"),
+    ("lineitem", "KEY `i_l_orderkey_quantity` (`l_orderkey`,`l_quantity`)"),
+];
+
 /// The out-of-order experiment's join: as the paper has it, and for a whole brand, so that small files have something
 /// to look up too.
 pub const EXPERIMENT: [SampleQuery; 2] = [

@@ -20,7 +20,7 @@ const SERVER_PACKAGE: &str = "mariadb-server";
 const PACKAGE_USER: &str = "mysql";
 
 /// Smallest buffer pool that the server takes.
-const MIN_POOL_BYTES: u64 = 5 << 20;
+const MIN_POOL_BYTES: u64 = 6 << 20;
 
 const START_TRIES: u32 = 300;
 const START_PAUSE: Duration = Duration::from_millis(100);

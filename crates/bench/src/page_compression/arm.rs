@@ -15,7 +15,7 @@ use super::PageCompressionOptions;
 use super::graph::Graph;
 use super::phases::{self, Latencies};
 use super::place::{Place, Usage, run as run_program};
-use super::server::{DATABASE, Server};
+use super::server::{DATABASE, Server, settings};
 use crate::{Error, Result};
 
 /// The data directory in its place.
@@ -170,14 +170,14 @@ impl Setting<'_> {
         }
         let below = format!("{DATA}/{DATABASE}");
         let written_before = place.written_bytes()?;
-        let server = Server::start(&data, place.beside(), options).await?;
+        let server = Server::start(&data, place.beside(), &settings(options)).await?;
         phases::create(&server, arm.create_options).await?;
         let load_seconds = phases::load(&server, graph).await?;
         server.stop().await?;
         let (loaded, written_by_load) = (place.usage(&below)?, place.written_bytes()?);
         check(arm, &loaded)?;
 
-        let server = Server::start(&data, place.beside(), options).await?;
+        let server = Server::start(&data, place.beside(), &settings(options)).await?;
         let seed = round as u64 + 1;
         let requested = phases::request(&server, graph, options.requesters, options.seconds, seed).await?;
         let rewrite_seconds = phases::rewrite(&server, graph).await?;
@@ -185,7 +185,7 @@ impl Setting<'_> {
         let (rewritten, written_after) = (place.usage(&below)?, place.written_bytes()?);
         let extents = place.extents()?;
 
-        let server = Server::start(&data, place.beside(), options).await?;
+        let server = Server::start(&data, place.beside(), &settings(options)).await?;
         let scan_seconds = phases::scan(&server).await?;
         let drop_seconds = phases::drop_tables(&server, &tables).await?;
         server.stop().await?;

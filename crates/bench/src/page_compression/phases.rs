@@ -16,7 +16,7 @@ use tanada_base::SplitMix64;
 
 use super::graph::{Graph, link_types};
 use super::operation::{MIX, Operation, Requester};
-use super::server::{Server, failed};
+use super::server::{DATABASE, Server, failed};
 use crate::{Error, Result};
 
 /// Connections that load and rewrite.
@@ -59,7 +59,7 @@ const TABLES: [(&str, &str, &str); 3] = [
 
 /// Makes the tables; `create_options` are those of the arm.
 pub(super) async fn create(server: &Server, create_options: &str) -> Result<()> {
-    let mut conn = server.connect().await?;
+    let mut conn = server.connect(DATABASE).await?;
     for (name, columns, end) in TABLES {
         let sql =
             format!("create table {name} ({columns}) engine=innodb charset=latin1 {create_options} {end}");
@@ -124,7 +124,7 @@ async fn by_ranges(
     make: impl Fn(u64, u64) -> Vec<Vec<u8>> + Copy,
 ) -> Result<()> {
     let loaders = (0..LOADERS).map(|loader| async move {
-        let mut conn = server.connect().await?;
+        let mut conn = server.connect(DATABASE).await?;
         let mut first = 1 + loader * NODES_PER_STATEMENT;
         while first <= graph.nodes {
             let last = (first + NODES_PER_STATEMENT - 1).min(graph.nodes);
@@ -154,7 +154,7 @@ fn is_retried(error: &mysql_async::Error) -> bool {
 
 /// Rows of the three tables.
 async fn rows(server: &Server) -> Result<[u64; 3]> {
-    let mut conn = server.connect().await?;
+    let mut conn = server.connect(DATABASE).await?;
     let mut rows = [0; 3];
     for (count, table) in rows.iter_mut().zip(["nodetable", "linktable", "counttable"]) {
         *count = number(&mut conn, &format!("select count(*) from {table}")).await?;
@@ -208,7 +208,7 @@ pub(super) async fn request(
     seconds: f64,
     seed: u64,
 ) -> Result<Requested> {
-    let conns = try_join_all((0..requesters).map(|_| server.connect())).await?;
+    let conns = try_join_all((0..requesters).map(|_| server.connect(DATABASE))).await?;
     let (begun, limit) = (Instant::now(), Duration::from_secs_f64(seconds));
     let tasks = conns.into_iter().enumerate().map(|(no, mut conn)| async move {
         let mut requester = Requester::new(graph, seed << 32 | no as u64);
@@ -253,7 +253,7 @@ async fn versions(conn: &mut Conn) -> Result<[u64; 4]> {
 
 /// Updates every row three times.
 pub(super) async fn rewrite(server: &Server, graph: &Graph) -> Result<f64> {
-    let mut conn = server.connect().await?;
+    let mut conn = server.connect(DATABASE).await?;
     let before = versions(&mut conn).await?;
     let largest = number(&mut conn, "select coalesce(max(id), 0) from nodetable").await?;
     let begun = Instant::now();
@@ -285,7 +285,7 @@ pub(super) async fn rewrite(server: &Server, graph: &Graph) -> Result<f64> {
 
 /// Reads the two large tables in the order of their keys.
 pub(super) async fn scan(server: &Server) -> Result<f64> {
-    let mut conn = server.connect().await?;
+    let mut conn = server.connect(DATABASE).await?;
     let begun = Instant::now();
     for table in ["nodetable", "linktable force index (primary)"] {
         number(&mut conn, &format!("select cast(coalesce(sum(length(data)), 0) as unsigned) from {table}"))
@@ -296,7 +296,7 @@ pub(super) async fn scan(server: &Server) -> Result<f64> {
 
 /// Drops the tables; that they are gone is durable when this returns.
 pub(super) async fn drop_tables(server: &Server, folder: &Path) -> Result<f64> {
-    let mut conn = server.connect().await?;
+    let mut conn = server.connect(DATABASE).await?;
     let begun = Instant::now();
     for (table, ..) in TABLES {
         conn.query_drop(format!("drop table {table}")).await.map_err(failed)?;

@@ -8,12 +8,12 @@ use tanada_replay::Outcome;
 use super::{IN_ORDER, LiveRun, OUT_OF_ORDER, PstSettings, is_named};
 use tanada_report::{Report, Table, median};
 
-/// One replay.
+/// One run of the queries under a policy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replayed {
-    /// `replay`.
+    /// `replay`; `live` of a server on a mounted volume.
     pub kind: &'static str,
-    /// `in_order` or `out_of_order`.
+    /// `in_order` or `out_of_order`; of a server its name.
     pub execution: &'static str,
     /// Clients that ran queries at once.
     pub clients: usize,
@@ -50,8 +50,26 @@ impl Medians<'_> {
         self.of(policy, share, |outcome| outcome.total_s)
     }
 
+    /// A figure of each policy at each share, where there is one.
+    pub(super) fn by_share(
+        &self,
+        policies: &[String],
+        shares: &[u32],
+        figure: impl Fn(&Outcome) -> f64,
+    ) -> Value {
+        let mut all = Map::new();
+        for policy in policies {
+            let of = |share: &u32| Some((share.to_string(), json!(self.of(policy, *share, &figure)?)));
+            let own: Map<String, Value> = shares.iter().filter_map(of).collect();
+            if !own.is_empty() {
+                all.insert(policy.clone(), Value::Object(own));
+            }
+        }
+        Value::Object(all)
+    }
+
     /// A figure of one policy over that of another, at each share where there is room at all and both were replayed.
-    fn ratios(
+    pub(super) fn ratios(
         &self,
         shares: &[u32],
         policy: &str,
@@ -64,7 +82,7 @@ impl Medians<'_> {
     }
 
     /// Seconds of `policy` over those of the best of `others`, at each share where there is room at all.
-    fn over_best(&self, shares: &[u32], policy: &str, others: &[&str]) -> Vec<f64> {
+    pub(super) fn over_best(&self, shares: &[u32], policy: &str, others: &[&str]) -> Vec<f64> {
         let ratio = |share: &u32| {
             let best = others.iter().filter_map(|other| self.total_s(other, *share)).min_by(f64::total_cmp);
             Some(self.total_s(policy, *share)? / best?)
@@ -78,16 +96,16 @@ impl Medians<'_> {
     }
 }
 
-fn least(ratios: &[f64]) -> f64 {
+pub(super) fn least(ratios: &[f64]) -> f64 {
     ratios.iter().copied().fold(f64::NAN, f64::min)
 }
 
-fn most(ratios: &[f64]) -> f64 {
+pub(super) fn most(ratios: &[f64]) -> f64 {
     ratios.iter().copied().fold(f64::NAN, f64::max)
 }
 
 /// A value with four significant digits; null where there is none.
-fn figure(value: f64) -> Value {
+pub(super) fn figure(value: f64) -> Value {
     match value {
         value if !value.is_finite() => Value::Null,
         0.0 => json!(0.0),
@@ -132,17 +150,45 @@ pub(super) fn put(
     add("benefit_over_best_other_worst", &|execution| {
         most(&of(execution).over_best(shares, benefit, &others))
     });
+    for policy in [benefit, plan] {
+        let name = policy.split(':').next().unwrap_or(policy);
+        add(&format!("{name}_slow_ios_over_static_best"), &|execution| {
+            least(&of(execution).ratios(shares, policy, fixed, |outcome| outcome.slow_ios as f64))
+        });
+    }
     if settings.clients > 1 {
         let mixed = |execution| Medians { runs: replayed, execution, clients: settings.clients };
         add("mixed_benefit_over_static_worst", &|execution| {
             most(&mixed(execution).ratios(shares, benefit, fixed, total))
         });
     }
+    put_ios(settings, replayed, report);
     put_live(settings, replayed, live, report);
 }
 
+/// A key of the summary, and the figure of a run.
+type Figure = (&'static str, fn(&Outcome) -> f64);
+
+/// The paper's figures 4 and 5.
+pub(super) const IOS: [Figure; 2] = [
+    ("slow_ios", |outcome| outcome.slow_ios as f64),
+    ("relocation_slow_ios", |outcome| outcome.relocation_slow_ios as f64),
+];
+
+/// The paper's figures 4 and 5: I/Os to the slow class, those of queries and those of relocations.
+fn put_ios(settings: &PstSettings, replayed: &[Replayed], report: &mut Report) {
+    for (key, figure) in IOS {
+        let mut both = Map::new();
+        for execution in [IN_ORDER, OUT_OF_ORDER] {
+            let medians = Medians { runs: replayed, execution, clients: 1 };
+            both.insert(execution.to_owned(), medians.by_share(&settings.policies, &settings.shares, figure));
+        }
+        report.summary.insert(key.to_owned(), Value::Object(both));
+    }
+}
+
 /// For a table.
-fn seconds(figure: Option<f64>) -> String {
+pub(super) fn seconds(figure: Option<f64>) -> String {
     figure.map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.1}"))
 }
 
@@ -200,7 +246,7 @@ fn put_live(settings: &PstSettings, replayed: &[Replayed], live: &[LiveRun], rep
     }
 }
 
-fn range(ratios: &[f64]) -> Value {
+pub(super) fn range(ratios: &[f64]) -> Value {
     json!({ "least": figure(least(ratios)), "most": figure(most(ratios)) })
 }
 

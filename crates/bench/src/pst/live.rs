@@ -139,7 +139,7 @@ fn restore(folder: &Path, kept: &Path) -> Result<()> {
     std::fs::rename(kept, folder).map_err(failed)
 }
 
-fn copy_folder(from: &Path, to: &Path) -> Result<()> {
+pub(super) fn copy_folder(from: &Path, to: &Path) -> Result<()> {
     let status = std::process::Command::new("cp").args(["-a", "--sparse=always"]).arg(from).arg(to).status();
     match status {
         Ok(status) if status.success() => Ok(()),

@@ -10,11 +10,15 @@
 //!    themselves, in virtual time and in real time. How far replay, virtual time and real time agree is part of the
 //!    summary.
 //! 4. Every answer of every run is compared with the first one.
+//!
+//! [`rdbms`] is the same with a server that keeps its files on a mounted volume.
 
 mod figures;
 mod live;
 mod page;
+pub mod rdbms;
 mod recorded;
+pub mod select;
 
 use std::path::PathBuf;
 

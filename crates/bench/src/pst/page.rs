@@ -33,7 +33,7 @@ pub fn html(report: &Report) -> Result<String> {
 }
 
 /// What a figure is of a run.
-type Figure<'a> = &'a dyn Fn(&Value) -> Option<f64>;
+pub(super) type Figure<'a> = &'a dyn Fn(&Value) -> Option<f64>;
 
 fn with_chart(
     page: Page,
@@ -43,11 +43,13 @@ fn with_chart(
     figure: Figure<'_>,
 ) -> Result<Page> {
     let chart = Chart::lines(format!("{label}, {title}"), "room of the fast class, %", label);
-    let chart = lines(report, execution, figure).into_iter().fold(chart, Chart::with);
+    let is_meant =
+        |run: &Value| run["kind"] == "replay" && run["execution"] == execution && run["clients"] == 1;
+    let chart = lines(report, &is_meant, figure).into_iter().fold(chart, Chart::with);
     page.with_chart(&chart).map_err(|error| Error::failed(error.to_string()))
 }
 
-fn seconds_of(run: &Value, query: &str) -> Option<f64> {
+pub(super) fn seconds_of(run: &Value, query: &str) -> Option<f64> {
     let queries = run["queries"].as_array()?;
     let own = queries.iter().filter(|one| one["name"] == query);
     Some(own.filter_map(|one| one["seconds"].as_f64()).sum())
@@ -56,13 +58,12 @@ fn seconds_of(run: &Value, query: &str) -> Option<f64> {
 /// What all seeds gave, share by share.
 type Shares = Vec<(f64, Vec<f64>)>;
 
-/// A line for each policy, over the shares: medians of the replays of one client, as in the tables.
-fn lines(report: &Report, execution: &str, figure: Figure<'_>) -> Vec<Series> {
+/// A line for each policy, over the shares: medians of the runs that are meant.
+pub(super) fn lines(report: &Report, is_meant: &dyn Fn(&Value) -> bool, figure: Figure<'_>) -> Vec<Series> {
     let mut found: Vec<(&str, Shares)> = Vec::new();
     for run in &report.runs {
-        let is_meant = run["kind"] == "replay" && run["execution"] == execution && run["clients"] == 1;
         let values = (run["policy"].as_str(), run["share"].as_f64(), figure(run));
-        let (true, (Some(policy), Some(share), Some(value))) = (is_meant, values) else { continue };
+        let (true, (Some(policy), Some(share), Some(value))) = (is_meant(run), values) else { continue };
         let no = found.iter().position(|(name, _)| *name == policy).unwrap_or(found.len());
         if no == found.len() {
             found.push((policy, Vec::new()));
@@ -96,7 +97,7 @@ mod tests {
             }));
         }
         assert_eq!(
-            lines(&report, "in_order", &|run| seconds_of(run, "q5"))[0],
+            lines(&report, &|_| true, &|run| seconds_of(run, "q5"))[0],
             Series::new("benefit", [(0.0, 1.5), (50.0, 1.5)]).thick()
         );
         let page = html(&report).unwrap();
@@ -116,7 +117,7 @@ mod tests {
                 }));
             }
         }
-        let lines = lines(&report, "in_order", &|run| run["total_s"].as_f64());
+        let lines = lines(&report, &|run| run["clients"] == 1, &|run| run["total_s"].as_f64());
         assert_eq!(lines, [Series::new("benefit", [(10.0, 5.0), (20.0, 2.5)]).thick()]);
     }
 }

@@ -54,7 +54,7 @@ pub(super) fn cache_bytes(settings: &PstSettings, bytes: u64) -> u64 {
 }
 
 /// Bytes of the database's files.
-fn database_bytes(settings: &PstSettings) -> u64 {
+pub(super) fn database_bytes(settings: &PstSettings) -> u64 {
     let folder = settings.innodb.join(&settings.database);
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()

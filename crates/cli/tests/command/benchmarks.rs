@@ -244,3 +244,56 @@ fn page_compression_of_a_few_nodes() {
     let refused = tanada(&["bench", "page-compression", "--arms", "mount_rot13"]).error(2);
     assert!(refused.contains("mount_lz4"), "{refused}");
 }
+
+/// In its smallest form: two queries, one share, devices that are quick.
+#[test]
+fn a_server_on_a_mounted_volume_answers_as_without_and_is_placed_by_its_plans() {
+    if crate::mount::refusal().is_some() || crate::mounted_servers::MariaDb::find().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (json, html, work) = (file("pst.json"), file("pst.html"), folder.path().join("w"));
+    std::fs::create_dir(&work).unwrap();
+    let data = directory("mariadb-10.11").display().to_string();
+    let of_data = ["bench", "pst", "--quick", "--rdbms", "mariadb", "--innodb", &data, "--queries", "4,10"];
+    let of_devices = ["--fast", "nvme", "--slow", "2xsata-qlc", "--work", work.to_str().unwrap()];
+    let of_runs =
+        ["--policy", "static,lru,plan,benefit", "--fast-share", "40", "--json", &json, "--html", &html];
+    tanada(&[&of_data as &[&str], &of_devices, &of_runs].concat()).output();
+    assert!(is_empty(&work), "nothing is left, and nothing is mounted");
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let runs = result["runs"].as_array().unwrap();
+    let found: Vec<String> = runs
+        .iter()
+        .map(|run| format!("{} {} {}", run["kind"], run["policy"], run["share"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "live off 0",
+            "live static 40",
+            "live plan 40",
+            "live benefit 40",
+            "replay lru 40",
+            "replay static 40",
+            "proxy null null"
+        ]
+    );
+    // Without a fast class to speak of almost all goes to the slow one; `plan` was told of the queries, and moved.
+    assert!(runs[0]["slow_ios"].as_u64() > Some(500), "{}", runs[0]);
+    for run in &runs[1..4] {
+        assert!(run["slow_ios"].as_u64() < runs[0]["slow_ios"].as_u64(), "{run}");
+        assert!(run["queries"].as_array().unwrap().iter().all(|query| query["seconds"].as_f64() > Some(0.0)));
+    }
+    assert!(runs[2]["relocation_slow_ios"].as_u64() > Some(0), "{}", runs[2]);
+    let numbers = ["benefit_over_static_best", "plan_over_static_worst", "lru_over_static_best"];
+    let of_proxy = ["proxy_added_us_p50", "proxy_throughput_16_clients"];
+    for key in numbers.iter().chain(&of_proxy) {
+        assert!(result["summary"][key].is_number(), "{key}: {}", result["summary"]);
+    }
+    assert!(result["summary"]["slow_ios"]["plan"]["40"].is_number(), "{}", result["summary"]);
+    assert!(std::fs::read_to_string(html).unwrap().contains("<svg"));
+    let refused = tanada(&["bench", "pst", "--rdbms", "oracle"]).error(2);
+    assert!(refused.contains("mariadb"), "{refused}");
+}

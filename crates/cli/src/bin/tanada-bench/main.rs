@@ -3,6 +3,7 @@
 mod keyvalue;
 mod pages;
 mod queries;
+mod tiering;
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -12,13 +13,11 @@ use clap::{Args, Parser, Subcommand};
 use tanada::failure::{Failure, Outcome, one_line};
 use tanada::interruption::interruptible;
 use tanada::output::writable;
-use tanada::range::{policies, shares};
 use tanada_base::ByteSize;
 use tanada_bench::ErrorKind;
 use tanada_bench::io::IoBenchOptions;
 use tanada_bench::mount::MountBenchOptions;
 use tanada_bench::ooode::Settings;
-use tanada_bench::pst::PstSettings;
 use tanada_bench::volume::VolumeBenchOptions;
 use tanada_io::ModelSpec;
 use tanada_report::Report;
@@ -56,7 +55,7 @@ enum Benchmark {
     /// Filters, groups and joins of texts by collation, beside the same by bytes, and beside MariaDB
     Collation(queries::CollationArguments),
     /// The pre-query placement evaluation: nine queries on a small fast class, under every policy
-    Pst(Box<PstArguments>),
+    Pst(Box<tiering::PstArguments>),
     /// YCSB on the key-value engine, beside RocksDB or fjall
     Ycsb(Box<keyvalue::YcsbArguments>),
     /// The key-value engine with and without a staging class, on emulated devices
@@ -204,72 +203,6 @@ struct MountBenchArguments {
     threads: Option<u8>,
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  tanada bench pst --quick                                    # the bundled sample, in virtual time
-  scripts/make-tpch work/tpch-sf1 1                           # TPC-H at scale 1, made with MariaDB
-  tanada bench pst --json pst.json --html pst.html            # all policies, 0 to 100 %
-  tanada bench pst --innodb DIR --policy benefit,lru:fifo --fast-share 20..50 --no-live
-  tanada bench pst --live-share 30 --live-policy benefit,static,plan --no-real-time
-
-The policies are compared by replays of what the queries read. At some shares the queries also run on a volume
-(--live-share, --live-policy).
-All devices are emulated (docs/device-models.md); what the figures mean is in docs/papers/pst.md.")]
-struct PstArguments {
-    /// In virtual time alone, on a volume at one share
-    #[arg(long)]
-    quick: bool,
-    /// Write environment, settings, every run and the summary to FILE; - is stdout
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a page with the paper's figures to FILE
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// The data directory; without it work/tpch-sf1/data, or with --quick the bundled sample
-    #[arg(long, value_name = "DIR")]
-    innodb: Option<PathBuf>,
-    /// The database
-    #[arg(long, value_name = "NAME", default_value = "tpch")]
-    database: String,
-    /// Policies with their options, separated by commas; without it all but in-page-logging
-    #[arg(long, value_name = "NAME,NAME")]
-    policy: Option<String>,
-    /// Room of the fast class in per cent of the tables: A..B is in steps of ten; without it 0..100
-    #[arg(long, value_name = "A..B | N,N")]
-    fast_share: Option<String>,
-    /// Shares at which the queries run on a volume too; without it 20,50,80, with --quick 50
-    #[arg(long, value_name = "A..B | N,N")]
-    live_share: Option<String>,
-    /// Policies of the runs on a volume: benefit, off, static, plan, history [default: benefit,static]
-    #[arg(long, value_name = "NAME,NAME")]
-    live_policy: Option<String>,
-    /// Replay traces alone, no runs on a volume
-    #[arg(long, conflicts_with_all = ["live_share", "live_policy"])]
-    no_live: bool,
-    /// Runs on a volume in virtual time alone
-    #[arg(long)]
-    no_real_time: bool,
-    /// Devices of the fast class
-    #[arg(long, value_name = "MODEL", default_value = "sata-ssd")]
-    fast: ModelSpec,
-    /// Devices of the slow class
-    #[arg(long, value_name = "MODEL", default_value = "3xhdd-7200")]
-    slow: ModelSpec,
-    /// I/Os in flight out of order
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=4096))]
-    depth: u32,
-    /// Replays of each policy and share
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    runs: Option<u32>,
-    /// Keep the recorded traces in DIR, for tanada simulate
-    #[arg(long, value_name = "DIR")]
-    traces: Option<PathBuf>,
-    /// A folder for volumes; without it a temporary one
-    #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
-}
-
 fn main() -> ExitCode {
     tanada_io::give_memory_back_soon();
     tanada_io::set_warning_sink(|warning| eprintln!("tanada: warning: {}", one_line(warning)));
@@ -299,7 +232,7 @@ async fn run(arguments: Arguments) -> Outcome {
         Benchmark::Tpch(arguments) => (&arguments.json, &None),
         Benchmark::Instant(arguments) => (&arguments.json, &None),
         Benchmark::Collation(arguments) => (&arguments.json, &None),
-        Benchmark::Pst(arguments) => (&arguments.json, &arguments.html),
+        Benchmark::Pst(arguments) => arguments.files(),
         Benchmark::Volume(arguments) => (&arguments.json, &None),
         Benchmark::Mount(arguments) => (&arguments.json, &None),
         Benchmark::PageCompression(arguments) => (&arguments.json, &arguments.html),
@@ -317,7 +250,7 @@ async fn run(arguments: Arguments) -> Outcome {
         Benchmark::Tpch(arguments) => blocking(move || queries::tpch(arguments)).await,
         Benchmark::Instant(arguments) => queries::instant(arguments).await,
         Benchmark::Collation(arguments) => queries::collation(arguments).await,
-        Benchmark::Pst(arguments) => pst(*arguments).await,
+        Benchmark::Pst(arguments) => tiering::run(*arguments).await,
         Benchmark::Volume(arguments) => volume(arguments).await,
         Benchmark::Mount(arguments) => blocking(move || mount(arguments)).await,
         Benchmark::PageCompression(arguments) => blocking(move || pages::run(*arguments)).await,
@@ -417,74 +350,6 @@ fn sample_directory() -> Outcome<PathBuf> {
 fn query_text(file: &Path) -> Outcome<String> {
     std::fs::read_to_string(file)
         .map_err(|error| Failure::failed(format!("cannot read the query from {}: {error}", file.display())))
-}
-
-/// Where scripts/make-tpch puts TPC-H at the paper's scale, as its examples name it.
-const SCALE_1: &str = "work/tpch-sf1";
-
-/// The data of the tiering paper: TPC-H at scale 1.
-fn scale_1_directory() -> Outcome<PathBuf> {
-    let directory = Path::new(SCALE_1).join("data");
-    if directory.is_dir() {
-        return Ok(directory);
-    }
-    Err(Failure::usage(format!(
-        "there is no {}: make it with scripts/make-tpch {SCALE_1} 1, name another data directory with --innodb, or take \
-         the sample with --quick",
-        directory.display()
-    )))
-}
-
-async fn pst(arguments: PstArguments) -> Outcome {
-    let innodb = match arguments.innodb {
-        Some(directory) => directory,
-        None if arguments.quick => sample_directory()?,
-        None => scale_1_directory()?,
-    };
-    let mut settings = PstSettings::new(innodb);
-    if arguments.quick {
-        settings = settings.quick();
-    }
-    settings.database = arguments.database;
-    if let Some(named) = arguments.policy {
-        settings.policies = policies("--policy", &named)?;
-    }
-    if let Some(named) = arguments.fast_share {
-        settings.shares = shares("--fast-share", &named, 0)?;
-    }
-    if let Some(named) = arguments.live_share {
-        settings.live_shares = shares("--live-share", &named, 1)?;
-    }
-    if let Some(named) = arguments.live_policy {
-        settings.live_policies = policies("--live-policy", &named)?;
-    }
-    if arguments.no_live {
-        settings.live_shares.clear();
-    }
-    settings.real_time &= !arguments.no_real_time;
-    (settings.fast, settings.slow, settings.depth) = (arguments.fast, arguments.slow, arguments.depth);
-    settings.runs = arguments.runs.map_or(settings.runs, |runs| runs as usize);
-    // Interrupted, what the volumes have taken is given back.
-    let temporary = match arguments.work {
-        Some(_) => None,
-        None => Some(
-            tempfile::tempdir()
-                .map_err(|error| Failure::failed(format!("cannot make a temporary folder: {error}")))?,
-        ),
-    };
-    settings.traces = arguments.traces;
-    settings.work = arguments.work.or(temporary.as_ref().map(|folder| folder.path().to_owned()));
-    let work = tokio::task::spawn_blocking(move || tanada_bench::pst::run(settings, &progress));
-    let report = interruptible(work)
-        .await?
-        .map_err(|error| Failure::failed(format!("the benchmark stopped: {error}")))?;
-    let report = report.map_err(failure)?;
-    if let Some(path) = &arguments.html {
-        let page = tanada_bench::pst::html(&report).map_err(failure)?;
-        std::fs::write(path, page)
-            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))?;
-    }
-    publish(&report, arguments.json.as_deref())
 }
 
 async fn volume(arguments: VolumeBenchArguments) -> Outcome {
