@@ -31,7 +31,7 @@ const REPEATS: u64 = 25;
 /// The queries, by what they do with texts.
 const QUERIES: [Query; 3] = [
     ("filter", |text, column| {
-        format!("select count(*), min(id) from {text} where {column} >= 'name 3' and {column} < 'name 5'")
+        format!("select count(*), min(id) from {text} where {column} >= 'Name 3' and {column} < 'Name 5'")
     }),
     ("group", |text, column| {
         format!("select count(*), max(n) from (select {column}, count(*) n from {text} group by {column}) x")

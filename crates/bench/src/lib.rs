@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod collation;
+pub mod cost_model;
 pub mod fio;
 pub mod instant;
 pub mod io;

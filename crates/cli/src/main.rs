@@ -5,6 +5,7 @@
 
 mod advise;
 mod bench;
+mod calibrate;
 mod demo;
 mod format;
 mod innodb;
@@ -47,6 +48,8 @@ enum Command {
     Umount(mount::UmountArguments),
     /// Place what a statement of another database system reads in a mounted volume, by its plan
     Advise(Box<advise::AdviseArguments>),
+    /// Measure what disks and the processor can do, for the choice of plans
+    Calibrate(calibrate::CalibrateArguments),
     /// Keys and values: put, get, scan, load, check.
     Kv(kv::KvArguments),
     /// Replay a recorded trace under placement policies, on emulated devices.
@@ -69,6 +72,9 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return Failure::failed(format!("cannot start the runtime: {error}")).report(),
     };
+    if matches!(arguments.command, Command::Sql(_)) {
+        calibrate::use_what_was_measured();
+    }
     let outcome = match arguments.command {
         Command::Sql(arguments) => sql::run(&runtime, *arguments),
         Command::Innodb(arguments) => innodb::run(arguments),
@@ -76,6 +82,7 @@ fn main() -> ExitCode {
         Command::Mount(arguments) => mount::run(&runtime, &arguments),
         Command::Umount(arguments) => mount::unmount(&arguments),
         Command::Advise(arguments) => advise::run(&runtime, &arguments),
+        Command::Calibrate(arguments) => calibrate::run(&runtime, &arguments),
         Command::Kv(arguments) => kv::run(arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Demo(arguments) => runtime.block_on(demo::run(arguments)),

@@ -51,6 +51,7 @@ mod error;
 mod executor;
 mod fallback;
 mod gate;
+mod medium;
 mod model;
 mod observer;
 mod pages;
@@ -72,6 +73,7 @@ pub use executor::{
 };
 pub use fallback::{Fallback, force_fallback, set_warning_sink, warn};
 pub use gate::{Gate, GateLimits};
+pub use medium::Medium;
 pub use model::{FlashSpec, MemberSpec, ModelQueue, ModelSpec, ModelledArray, Preset, SpindleSpec};
 pub use observer::{IoObserver, ObservedRead};
 pub use pages::SmallPages;

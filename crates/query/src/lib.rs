@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod binding;
+pub mod calibrate;
 pub mod catalog;
 mod collation;
 mod copy;
@@ -18,6 +19,7 @@ pub mod interruption;
 mod json_table;
 pub mod lookup;
 pub mod placement;
+pub mod predict;
 mod recursion;
 pub mod relation;
 mod rules;

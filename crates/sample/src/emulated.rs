@@ -288,8 +288,15 @@ fn put_figures(runs: &[EmulatedRun], settings: &EmulatedSettings, report: &mut R
 
 /// The host's files on an emulated array.
 #[derive(Debug)]
-struct EmulatedFiles {
+pub struct EmulatedFiles {
     array: ModelledArray,
+}
+
+impl EmulatedFiles {
+    /// All files lie on `array`, each from when it is first opened.
+    pub fn new(array: ModelledArray) -> EmulatedFiles {
+        EmulatedFiles { array }
+    }
 }
 
 impl Files for EmulatedFiles {

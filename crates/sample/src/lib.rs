@@ -19,7 +19,7 @@ mod error;
 
 use std::path::{Path, PathBuf};
 
-pub use emulated::{EmulatedRun, EmulatedSettings, run as run_emulated, runtime_on};
+pub use emulated::{EmulatedFiles, EmulatedRun, EmulatedSettings, run as run_emulated, runtime_on};
 pub use error::{Error, ErrorKind, Result};
 
 /// Files of one server.

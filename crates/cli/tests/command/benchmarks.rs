@@ -297,3 +297,29 @@ fn a_server_on_a_mounted_volume_answers_as_without_and_is_placed_by_its_plans() 
     let refused = tanada(&["bench", "pst", "--rdbms", "oracle"]).error(2);
     assert!(refused.contains("mariadb"), "{refused}");
 }
+
+#[test]
+fn the_cost_model_is_measured_by_forced_plans() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let json = folder.path().join("result.json").display().to_string();
+    let data = directory("mariadb-10.11").display().to_string();
+    let common = ["--innodb", &data, "--media", "nvme", "--runs", "1", "--json", &json];
+    let result = |benchmark: &[&str]| -> serde_json::Value {
+        let printed = tanada(&[&["bench"] as &[&str], benchmark, &common].concat());
+        assert_eq!(printed.code, 0, "{}", printed.stderr);
+        serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap()
+    };
+    let model = result(&["cost-model", "--queries", "6,14"]);
+    assert_eq!(model["runs"].as_array().unwrap().len(), 2 * 5);
+    for key in ["prediction_error_median", "choice_over_best_p90", "choice_over_best_max", "q_error_median"] {
+        assert!(
+            model["summary"][key].as_f64().is_some_and(|figure| figure >= 0.0),
+            "{key}: {}",
+            model["summary"]
+        );
+    }
+    let html = folder.path().join("page.html").display().to_string();
+    let choice = result(&["join-choice", "--shares", "0.1,100", "--html", &html]);
+    assert!(choice["summary"]["choice_over_best_max"].as_f64().is_some_and(|ratio| ratio > 0.0));
+    assert_eq!(std::fs::read_to_string(html).unwrap().matches("<svg").count(), 1);
+}

@@ -6,6 +6,7 @@ mod advise;
 mod advised_servers;
 mod batch;
 mod benchmarks;
+mod calibrate;
 mod demonstration;
 mod failures;
 mod innodb;

@@ -221,6 +221,11 @@ impl Tablespace {
         &self.path
     }
 
+    /// What its file lies on.
+    pub fn medium(&self) -> tanada_io::Medium {
+        self.device.medium()
+    }
+
     /// The size of pages in the file.
     pub fn page_size(&self) -> PageSize {
         self.header.page_size

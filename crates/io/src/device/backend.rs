@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 
 use super::Method;
 use crate::model::lateness;
-use crate::{Buffer, timeline};
+use crate::{Buffer, Medium, timeline};
 
 /// What a request wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,11 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     fn has_data(&self, offset: u64, len: u64) -> Option<bool> {
         let _ = (offset, len);
         None
+    }
+
+    /// What it lies on, or most of it.
+    fn medium(&self) -> Medium {
+        Medium::Unknown
     }
 
     /// Starts `request`; it may transfer fewer bytes than asked for. Never blocks on the device.

@@ -21,7 +21,7 @@ use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
 use super::{Backend, Completion, DeviceOptions, Method, Operation, Request, Ticket};
 use crate::buffer::BUFFER_ALIGNMENT;
 use crate::executor::{self, RemoteHandle};
-use crate::{BufferPool, Error, ErrorKind, Fallback, Result, aio, ring, threads};
+use crate::{BufferPool, Error, ErrorKind, Fallback, Medium, Result, aio, ring, threads};
 
 /// An open file, shared by its device and by the I/Os in flight on it.
 #[derive(Debug)]
@@ -183,6 +183,10 @@ impl Backend for FileBackend {
 
     fn alignment(&self) -> usize {
         if self.is_direct() { self.alignment } else { 1 }
+    }
+
+    fn medium(&self) -> Medium {
+        self.file.file.metadata().map(|metadata| Medium::of_metadata(&metadata)).unwrap_or_default()
     }
 
     /// Nobody uses the file's own position, which this moves.

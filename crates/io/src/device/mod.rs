@@ -18,7 +18,7 @@ pub use backend::{Awaited, Backend, Completion, Operation, Request, Ticket};
 pub(crate) use file::OpenFile;
 
 use crate::error::kind_of;
-use crate::{Buffer, Error, ErrorKind, Result};
+use crate::{Buffer, Error, ErrorKind, Medium, Result};
 use backend::InFlight;
 
 /// How a device's I/O is done.
@@ -115,6 +115,11 @@ impl Device {
     /// Offsets, lengths and buffers are multiples of this many bytes.
     pub fn alignment(&self) -> usize {
         self.inner.backend.alignment()
+    }
+
+    /// What it lies on.
+    pub fn medium(&self) -> Medium {
+        self.inner.backend.medium()
     }
 
     /// Starts `request` as it is and tells `completion`; for layers that pass requests on. Nothing is checked, retried

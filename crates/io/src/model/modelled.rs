@@ -27,7 +27,7 @@ use slab::Slab;
 use super::placement::Placement;
 use super::{Array, Command, Completed, ModelSpec, Nanos, lateness};
 use crate::timeline::Timeline;
-use crate::{Backend, Buffer, Completion, Device, Method, Operation, Request, Result, Ticket};
+use crate::{Backend, Buffer, Completion, Device, Medium, Method, Operation, Request, Result, Ticket};
 
 /// No event.
 const NEVER: Nanos = Nanos::MAX;
@@ -336,6 +336,11 @@ impl Backend for Modelled {
 
     fn alignment(&self) -> usize {
         self.inner.alignment()
+    }
+
+    fn medium(&self) -> Medium {
+        let extent_bytes = self.core.state.lock().placement.extent();
+        Medium::Model { spec: self.core.spec.clone(), extent_bytes }
     }
 
     fn start(&self, request: Request, completion: Completion) -> Ticket {

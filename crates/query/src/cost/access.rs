@@ -103,6 +103,15 @@ impl fmt::Display for Cost {
     }
 }
 
+/// Time of I/Os, in microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct IoTime {
+    /// That the medium is busy, at the depth that they reach.
+    pub io_us: f64,
+    /// Of the longest chain in which each needs the one before.
+    pub chain_us: f64,
+}
+
 /// Applies a calibration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostModel {
@@ -115,7 +124,7 @@ pub struct CostModel {
 impl CostModel {
     /// A model for `cores` executor threads; `depth` is the most I/Os in flight, 0 adapts.
     pub fn new(calibration: Calibration, cores: usize, depth: usize) -> CostModel {
-        let depth = if depth == 0 { calibration.adaptive_depth } else { depth as f64 };
+        let depth = if depth == 0 { calibration.medium.adaptive_depth } else { depth as f64 };
         CostModel { calibration, cores: cores.max(1) as f64, depth, in_order: false }
     }
 
@@ -134,21 +143,22 @@ impl CostModel {
 
     /// Time of `work`.
     pub fn time(&self, work: Work) -> Cost {
-        let calibration = &self.calibration;
-        let depth = self.depth.min(work.chains.max(1.0));
-        let iops = calibration.iops(depth);
-        let random_us = work.random_ios / iops * 1e6;
-        let mb_per_s = if self.in_order {
-            calibration.sequential_mb_per_s_in_order
-        } else {
-            calibration.sequential_mb_per_s
-        };
-        let sequential_us = (work.sequential_bytes / mb_per_s).max(work.sequential_ios / iops * 1e6);
-        let io_us = random_us + sequential_us;
-        let chain_us = work.chain * calibration.latency_us();
+        let IoTime { io_us, chain_us } = self.io_time(&work);
         let cpu_us = work.cpu_us / self.cores;
         let time_us = if self.in_order { io_us + cpu_us } else { io_us.max(cpu_us) };
         Cost { time_us: time_us.max(chain_us), work }
+    }
+
+    /// How long the medium takes for the I/Os of `work`.
+    pub fn io_time(&self, work: &Work) -> IoTime {
+        let medium = &self.calibration.medium;
+        let depth = self.depth.min(work.chains.max(1.0));
+        let iops = medium.iops(depth);
+        let random_us = work.random_ios / iops * 1e6;
+        let mb_per_s =
+            if self.in_order { medium.sequential_mb_per_s_in_order } else { medium.sequential_mb_per_s };
+        let sequential_us = (work.sequential_bytes / mb_per_s).max(work.sequential_ios / iops * 1e6);
+        IoTime { io_us: random_us + sequential_us, chain_us: work.chain * medium.latency_us() }
     }
 
     /// Reads `pages` leaf pages of an index with large I/Os and hands out `rows` of them with `columns` each.
@@ -169,9 +179,9 @@ impl CostModel {
             random_ios: index.height - 1.0,
             sequential_ios,
             sequential_bytes: pages * page_bytes,
-            cpu_us: sequential_ios * calibration.io_cpu_us
-                + pages * calibration.page_cpu_us * page_bytes / 16_384.0
-                + rows * (calibration.row_cpu_us + columns * calibration.column_cpu_us),
+            cpu_us: sequential_ios * calibration.cpu.io_us
+                + pages * calibration.cpu.page_us * page_bytes / 16_384.0
+                + rows * (calibration.cpu.row_us + columns * calibration.cpu.column_us),
             chain: index.height,
             chains: sequential_ios,
         }
@@ -219,9 +229,9 @@ impl CostModel {
         let pages = lookups.index.pages_read(lookups.keys, relation.cached_pages);
         let mut work = Work {
             random_ios: pages,
-            cpu_us: lookups.keys * calibration.lookup_cpu_us
-                + pages * (calibration.io_cpu_us + calibration.page_cpu_us)
-                + matches * calibration.row_cpu_us,
+            cpu_us: lookups.keys * calibration.cpu.lookup_us
+                + pages * (calibration.cpu.io_us + calibration.cpu.page_us)
+                + matches * calibration.cpu.row_us,
             chain: lookups.index.height,
             chains: lookups.keys,
             ..Work::default()
@@ -232,7 +242,7 @@ impl CostModel {
             work = work.with(fetched);
             work.chain = chain;
         } else {
-            work.cpu_us += matches * lookups.columns * calibration.column_cpu_us;
+            work.cpu_us += matches * lookups.columns * calibration.cpu.column_us;
         }
         work
     }
@@ -240,7 +250,7 @@ impl CostModel {
     /// What a hash join adds to the scans of its two sides.
     pub fn hash(&self, build_rows: f64, probe_rows: f64) -> Work {
         let calibration = &self.calibration;
-        let cpu_us = build_rows * calibration.hash_build_cpu_us + probe_rows * calibration.hash_probe_cpu_us;
+        let cpu_us = build_rows * calibration.cpu.hash_build_us + probe_rows * calibration.cpu.hash_probe_us;
         Work { cpu_us, ..Work::default() }
     }
 
@@ -251,10 +261,10 @@ impl CostModel {
         Work {
             random_ios: pages,
             cpu_us: rows
-                * (calibration.bookmark_cpu_us
-                    + calibration.row_cpu_us
-                    + columns * calibration.column_cpu_us)
-                + pages * (calibration.io_cpu_us + calibration.page_cpu_us),
+                * (calibration.cpu.bookmark_us
+                    + calibration.cpu.row_us
+                    + columns * calibration.cpu.column_us)
+                + pages * (calibration.cpu.io_us + calibration.cpu.page_us),
             chain: relation.clustered.height,
             chains: rows,
             ..Work::default()

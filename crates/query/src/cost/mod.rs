@@ -17,6 +17,12 @@
 
 mod access;
 mod calibration;
+mod media;
 
-pub use access::{Cost, CostModel, IndexShape, Lookups, RelationShape, Work, distinct_pages, page_reads};
-pub use calibration::{Calibration, DepthRate};
+pub use access::{
+    Cost, CostModel, IndexShape, IoTime, Lookups, RelationShape, Work, distinct_pages, page_reads,
+};
+pub use calibration::{Calibration, CpuCosts, DepthRate, MediumCosts};
+pub use media::{
+    CALIBRATION_FILE, Calibrated, MeasuredMedium, Measurements, calibration_of, use_measurements,
+};

@@ -99,5 +99,5 @@ fn a_single_lookup_takes_its_chain() {
     let (relation, index) = lineitem();
     let lookups = Lookups { keys: 1.0, matches_per_key: 1.0, index, bookmarks: true, columns: 1.0 };
     let time = model().time(model().lookup(&relation, &lookups)).time_us;
-    assert!(time >= 6.0 * model().calibration().latency_us());
+    assert!(time >= 6.0 * model().calibration().medium.latency_us());
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::kind::Kind;
 use super::pattern::Candidate;
-use crate::cost::{Cost, CostModel, Lookups};
+use crate::cost::{Cost, Lookups};
 use crate::relation::InnodbRelation;
+use crate::settings::TanadaOptions;
 use datafusion::arrow::array::Array;
 use datafusion::common::ColumnStatistics;
 use datafusion::common::cast::as_boolean_array;
@@ -62,10 +63,12 @@ impl fmt::Display for Estimate {
 pub(super) fn estimate(
     candidate: &Candidate<'_>,
     outer: &Arc<dyn ExecutionPlan>,
-    model: &CostModel,
+    options: &TanadaOptions,
+    cores: usize,
 ) -> Estimate {
     let scan = candidate.inner.scan;
     let relation = scan.relation();
+    let (model, _) = relation.cost_model(options, cores);
     let shape = relation.shape();
     let index = relation.index_shape(candidate.index);
     let matches = matches_per_key(candidate);

@@ -16,35 +16,25 @@ use super::exec::OutOfOrderLookupJoinExec;
 use super::pattern::{Candidate, candidates};
 use super::source::LookupSource;
 use crate::collation::DirectComparisonRule;
-use crate::cost::{Calibration, CostModel};
 use crate::interruption::InterruptibleJoins;
 use crate::rules::{LargeLimitRule, OffsetRule, OperatorsRule, SortMergeRule};
 use crate::scan::RelationScanExec;
-use crate::settings::{Choice, Execution, TanadaOptions};
+use crate::settings::{Choice, TanadaOptions};
 
 /// Replaces a hash join by a look-up join where the inner side is a relation with an index on the join key and the
 /// setting `tanada.lookup_join` allows it: by cost, wherever possible, or nowhere.
 #[derive(Debug, Default)]
-pub struct LookupJoinRule {
-    calibration: Calibration,
-}
-
-impl LookupJoinRule {
-    /// A rule that estimates with `calibration`.
-    pub fn new(calibration: Calibration) -> LookupJoinRule {
-        LookupJoinRule { calibration }
-    }
-}
+pub struct LookupJoinRule;
 
 /// The look-up join for `join`, or the hash join with a note why it stays; `None` if nothing can be looked up.
 fn replaced(
     join: &HashJoinExec,
     options: &TanadaOptions,
-    model: &CostModel,
+    cores: usize,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let mut best: Option<(Candidate<'_>, Estimate)> = None;
     for candidate in candidates(join) {
-        let estimate = estimate(&candidate, outer_of(&candidate, join), model);
+        let estimate = estimate(&candidate, outer_of(&candidate, join), options, cores);
         if best.as_ref().is_none_or(|(_, least)| cheaper(&estimate, least)) {
             best = Some((candidate, estimate));
         }
@@ -118,13 +108,9 @@ impl PhysicalOptimizerRule for LookupJoinRule {
             return Ok(plan);
         }
         let cores = config.execution.target_partitions;
-        let mut model = CostModel::new(self.calibration.clone(), cores, options.io_depth);
-        if options.execution == Execution::InOrder {
-            model = model.in_order();
-        }
         plan.transform_up(|node| {
             let replaced = match node.downcast_ref::<HashJoinExec>() {
-                Some(join) => replaced(join, &options, &model)?,
+                Some(join) => replaced(join, &options, cores)?,
                 None => None,
             };
             Ok(replaced.map_or_else(|| Transformed::no(node), Transformed::yes))
@@ -155,7 +141,7 @@ pub fn physical_optimizer_rules(memory_bytes: usize) -> Vec<Arc<dyn PhysicalOpti
     rules.insert(position, Arc::new(LargeLimitRule::new(memory_bytes)));
     let position = after(&rules, "join_selection");
     rules.insert(position, Arc::new(SortMergeRule::new(memory_bytes)));
-    rules.insert(position, Arc::new(LookupJoinRule::default()));
+    rules.insert(position, Arc::new(LookupJoinRule));
     rules.insert(position, Arc::new(OffsetRule));
     rules.push(Arc::new(DirectComparisonRule));
     rules.push(Arc::new(InterruptibleJoins));

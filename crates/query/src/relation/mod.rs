@@ -15,11 +15,12 @@ use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::row::{RowConverter, SortField};
 use tanada_innodb::{ColumnNo, IndexNo, Table, TableDefinition, TableStatistics};
-use tanada_io::{Executors, IoContext};
+use tanada_io::{Executors, IoContext, Medium};
 use tokio::sync::OnceCell;
 
-use crate::cost::{IndexShape, RelationShape};
+use crate::cost::{Calibrated, CostModel, IndexShape, RelationShape, calibration_of};
 use crate::placement::TablePlaces;
+use crate::settings::TanadaOptions;
 use crate::{Error, ErrorKind, Result};
 pub use footprint::{FileFootprint, RelationAccess};
 pub use sink::ArrowSink;
@@ -138,6 +139,18 @@ impl InnodbRelation {
                 .map_or(UNSAMPLED_BYTES, |width| width as f64);
         }
         values.get_array_memory_size() as f64 / values.len() as f64
+    }
+
+    /// What its first file lies on.
+    pub fn medium(&self) -> Medium {
+        self.table.spaces().first().map(|space| space.medium()).unwrap_or_default()
+    }
+
+    /// The cost model for what lies there, and where its figures are from.
+    pub(crate) fn cost_model(&self, options: &TanadaOptions, cores: usize) -> (CostModel, Arc<Calibrated>) {
+        let calibrated = calibration_of(&self.medium());
+        let model = CostModel::new(calibrated.calibration.clone(), cores, options.io_depth);
+        (if options.is_in_order() { model.in_order() } else { model }, calibrated)
     }
 
     /// Size of the table for the cost model.

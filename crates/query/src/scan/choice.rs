@@ -22,10 +22,10 @@ use tanada_innodb::schema::IndexKind;
 use super::constraint::constraints;
 use super::gather::decoded_columns;
 use super::path::{AccessPath, Selection, covers, everything, index_name, selections};
-use crate::cost::{Calibration, Cost, CostModel, Lookups};
+use crate::cost::{Cost, CostModel, Lookups};
 use crate::relation::InnodbRelation;
 use crate::session::context::QueryContext;
-use crate::settings::{Choice, Execution};
+use crate::settings::Choice;
 
 /// Share of rows that a predicate is taken to leave where the sample cannot say.
 const UNKNOWN_SELECTIVITY: f64 = 0.2;
@@ -56,8 +56,7 @@ pub async fn choose(
     cores: usize,
 ) -> Result<ScanChoice> {
     let options = query.options();
-    let model = CostModel::new(Calibration::default(), cores, options.io_depth);
-    let model = if options.execution == Execution::InOrder { model.in_order() } else { model };
+    let (model, _) = relation.cost_model(options, cores);
     let sampled = SampledFilters::new(relation, filters)?;
     let needed = decoded_columns(projection, filters);
     let weigh = Weigh { relation, model, sampled, columns: needed.len() as f64 };

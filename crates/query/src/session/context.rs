@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tanada_innodb::{Loss, Losses};
 use tanada_io::{Executors, Gate, GateLimits, IoContext};
 
-use crate::cost::Calibration;
+use crate::cost::MediumCosts;
 use crate::expression::{Note, Notes};
 use crate::lookup::LookupBudget;
 use crate::placement::Watched;
@@ -147,7 +147,7 @@ impl QueryContext {
     pub(crate) fn depth(&self) -> u32 {
         match (self.options.execution, self.options.io_depth) {
             (Execution::InOrder, _) => 1,
-            (Execution::OutOfOrder, 0) => Calibration::default().adaptive_depth as u32,
+            (Execution::OutOfOrder, 0) => MediumCosts::default().adaptive_depth as u32,
             (Execution::OutOfOrder, depth) => u32::try_from(depth).unwrap_or(u32::MAX),
         }
     }

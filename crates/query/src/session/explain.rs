@@ -8,6 +8,7 @@ use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::analyze::AnalyzeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
@@ -37,20 +38,18 @@ pub(super) async fn plan_of(statement: Statement, state: &SessionState) -> Resul
 }
 
 impl Session {
-    /// What placement would do for `statement`; `None` where there is no placement.
+    /// What placement would do for a plan; `None` where there is no placement.
     pub(super) async fn planned_placement(
         &self,
-        statement: Statement,
+        plan: &Arc<dyn ExecutionPlan>,
         text: Text,
-        state: &SessionState,
         context: &Arc<QueryContext>,
-    ) -> Result<Option<String>> {
+    ) -> Option<String> {
         let placements = self.shared.placements.read().clone();
         if placements.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let plan = plan_of(statement, state).await?;
-        let announcement = self.announcement(text, &plan, context).await;
+        let announcement = self.announcement(text, plan, context).await;
         let mut shown = String::new();
         let mut earlier_pages = vec![None; announcement.accesses.len()];
         for steering in placements {
@@ -68,7 +67,7 @@ impl Session {
             }
         }
         show_accesses(&mut shown, &announcement, &earlier_pages);
-        Ok(Some(shown))
+        Some(shown)
     }
 }
 
@@ -124,15 +123,22 @@ fn show_accesses(shown: &mut String, announcement: &Announcement, earlier_pages:
     }
 }
 
-/// The rows of an `EXPLAIN`, and one more.
+/// What an `EXPLAIN ANALYZE` runs.
+pub(super) fn analyzed(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    let analyze = plan.downcast_ref::<AnalyzeExec>()?;
+    Some(Arc::clone(analyze.input()))
+}
+
+/// The rows of an `EXPLAIN`, and one more, which is made when they have all been read.
 pub(super) fn with_row(
     stream: SendableRecordBatchStream,
-    kind: &str,
-    row: &str,
+    kind: &'static str,
+    row: impl FnOnce() -> String + Send + 'static,
 ) -> SendableRecordBatchStream {
     let schema = stream.schema();
-    let Some(added) = row_of(&schema, kind, row) else { return stream };
-    let added = futures::stream::once(async move { Ok(added) });
+    let fields = Arc::clone(&schema);
+    let added = futures::stream::once(async move { row_of(&fields, kind, &row()) });
+    let added = added.filter_map(|batch| async move { batch.map(Ok) });
     Box::pin(RecordBatchStreamAdapter::new(schema, stream.chain(added)))
 }
 

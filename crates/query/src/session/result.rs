@@ -19,6 +19,7 @@ use super::header;
 use super::progress::QueryWatch;
 use crate::Result;
 use crate::placement::Ending;
+use crate::predict::{Prediction, predict};
 
 /// What a statement cost.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -227,6 +228,12 @@ impl QueryResult {
     /// The physical plan, for its metrics; none for statements without one.
     pub fn plan(&self) -> Option<&Arc<dyn ExecutionPlan>> {
         self.plan.as_ref()
+    }
+
+    /// What the cost model says of the plan, cold; `None` for statements without one.
+    pub fn prediction(&self) -> Option<Prediction> {
+        let cores = self.context.executors().threads();
+        self.plan.as_ref().map(|plan| predict(plan, self.context.options(), cores))
     }
 
     /// The physical plan with metrics, as EXPLAIN ANALYZE prints it; empty for statements without a plan.

@@ -10,6 +10,7 @@ use tanada_volume::{ErrorKind as VolumeErrorKind, Object, OpenOptions};
 
 use super::Session;
 use super::announce::{placed_by, wanted};
+use crate::cost::{CALIBRATION_FILE, Measurements, use_measurements};
 use crate::external::FILES;
 use crate::placement::Steering;
 use crate::store::VolumeObjects;
@@ -65,6 +66,11 @@ impl Session {
                 opened
             }
         };
+        match Measurements::read(&path.join(CALIBRATION_FILE)) {
+            Ok(Some(measured)) => use_measurements(measured),
+            Ok(None) => {}
+            Err(error) => warnings.push(format!("{error}; the cost model has its defaults")),
+        }
         let mounted = self.mount_objects(&directory, options, &mut warnings).await;
         if mounted.is_err() {
             // What went wrong with mounting is what matters.

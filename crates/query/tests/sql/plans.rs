@@ -124,3 +124,24 @@ async fn joins_that_compute_for_long_can_be_interrupted() {
     let rows: usize = slices.unwrap().parse().unwrap();
     assert!((64..2048).contains(&rows), "{plan}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_is_predicted_and_its_estimates_stand_beside_what_was_counted() {
+    let session = tpch(SERVERS[0], Method::Threads).await;
+    let row = async |sql: &str| {
+        let answer = run(&session, sql).await.unwrap();
+        let row = answer.rows.iter().find(|row| row[0].as_deref() == Some("prediction"));
+        row.and_then(|row| row[1].clone()).unwrap()
+    };
+    let query =
+        "select count(*) from orders join lineitem on l_orderkey = o_orderkey where o_orderkey < 1000";
+    let predicted = row(&format!("explain {query}")).await;
+    assert!(predicted.contains(" ms cold: I/O ") && predicted.contains("media: disk "), "{predicted}");
+    let analyzed = row(&format!("explain analyze {query}")).await;
+    assert!(analyzed.contains("; it took ") && analyzed.contains("scan of orders: "), "{analyzed}");
+    assert!(analyzed.contains(" estimated, ") && analyzed.contains(" counted"), "{analyzed}");
+    session.set("tanada.sort_merge_join", "always").await.unwrap();
+    session.set("tanada.lookup_join", "never").await.unwrap();
+    let predicted = row(&format!("explain {query}")).await;
+    assert!(predicted.contains("5(B(R)+B(S))"), "{predicted}");
+}

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tanada_io::{Backend, Completion, Method, Operation, Request, Ticket};
+use tanada_io::{Backend, Completion, Device, Medium, Method, Operation, Request, Ticket};
 
 use super::read::into_io;
 use super::ticket::{CLASS_SHIFT, DEVICE_SHIFT, IS_FILE, IS_READ};
@@ -84,6 +84,23 @@ impl Backend for ObjectBackend {
 
     fn alignment(&self) -> usize {
         BLOCK_BYTES as usize
+    }
+
+    /// That of the adopted file, else of the class that has most of its homes.
+    fn medium(&self) -> Medium {
+        if let Some(file) = &self.object.state.adopted {
+            return file.device.read().as_ref().map(Device::medium).unwrap_or_default();
+        }
+        let mut chunks = [0u64; 256];
+        for (_, chunk) in self.object.state.table.read().iter_from(0) {
+            if let Some(home) = chunk.home.get() {
+                chunks[usize::from(home.class)] += 1;
+            }
+        }
+        let most = (0..=u8::MAX).max_by_key(|class| chunks[usize::from(*class)]).unwrap_or(0);
+        let class = self.object.core.class(most).ok();
+        let device = class.and_then(|class| class.devices.iter().flatten().next().cloned());
+        device.map(|device| device.device().medium()).unwrap_or_default()
     }
 
     fn start(&self, request: Request, completion: Completion) -> Ticket {

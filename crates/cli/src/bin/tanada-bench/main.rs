@@ -1,5 +1,6 @@
 //! `tanada bench`: the benchmarks, as table on stdout and JSON in a file. `tanada` starts this program.
 
+mod costs;
 mod keyvalue;
 mod pages;
 mod queries;
@@ -54,6 +55,10 @@ enum Benchmark {
     Instant(queries::InstantArguments),
     /// Filters, groups and joins of texts by collation, beside the same by bytes, and beside MariaDB
     Collation(queries::CollationArguments),
+    /// What the cost model predicts and chooses, beside what plans take
+    CostModel(costs::CostModelArguments),
+    /// One join by look-ups and by hashing, from few outer rows to all, beside the choice of the cost model
+    JoinChoice(costs::JoinChoiceArguments),
     /// The pre-query placement evaluation: nine queries on a small fast class, under every policy
     Pst(Box<tiering::PstArguments>),
     /// YCSB on the key-value engine, beside RocksDB or fjall
@@ -228,6 +233,8 @@ async fn run(arguments: Arguments) -> Outcome {
     let (json, html) = match &arguments.benchmark {
         Benchmark::Io(arguments) => (&arguments.common.json, &None),
         Benchmark::IoParallel(arguments) => (&arguments.json, &None),
+        Benchmark::CostModel(arguments) => (arguments.json(), &None),
+        Benchmark::JoinChoice(arguments) => arguments.files(),
         Benchmark::Ooode(arguments) => (&arguments.common.json, &None),
         Benchmark::Tpch(arguments) => (&arguments.json, &None),
         Benchmark::Instant(arguments) => (&arguments.json, &None),
@@ -246,6 +253,8 @@ async fn run(arguments: Arguments) -> Outcome {
     match arguments.benchmark {
         Benchmark::Io(arguments) => io(arguments).await,
         Benchmark::IoParallel(arguments) => blocking(move || queries::io_parallel(arguments)).await,
+        Benchmark::CostModel(arguments) => blocking(move || costs::cost_model(arguments)).await,
+        Benchmark::JoinChoice(arguments) => blocking(move || costs::join_choices(arguments)).await,
         Benchmark::Ooode(arguments) => ooode(*arguments).await,
         Benchmark::Tpch(arguments) => blocking(move || queries::tpch(arguments)).await,
         Benchmark::Instant(arguments) => queries::instant(arguments).await,
