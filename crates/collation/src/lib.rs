@@ -23,6 +23,7 @@ mod charset;
 mod collation;
 mod compared;
 mod find;
+mod letter_case;
 mod names;
 mod pattern;
 mod sort_key;
@@ -32,6 +33,7 @@ mod weights;
 pub use charset::{Charset, Encoded};
 pub use collation::Collation;
 pub use compared::ComparedKey;
+pub use letter_case::LetterCase;
 pub use pattern::Pattern;
 
 /// The server whose tables are meant.

@@ -71,6 +71,11 @@ pub struct TanadaOptions {
 }
 
 impl TanadaOptions {
+    /// Whether exactly one I/O may be outstanding.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.execution == Execution::InOrder
+    }
+
     /// Most bytes of a result of GROUP_CONCAT.
     pub(crate) fn group_concat_bytes(&self) -> usize {
         match (self.group_concat_max_len, self.server) {

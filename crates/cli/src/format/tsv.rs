@@ -26,7 +26,10 @@ impl ResultWriter for TsvWriter {
         if batch.num_rows() > 0
             && let Some(header) = self.header.take()
         {
-            write_line(header.fields(), "\t", "\n", out, |field, out| escaped(field.name().as_bytes(), out))?;
+            // Names stay as they are, as in that client.
+            write_line(header.fields(), "\t", "\n", out, |field, out| {
+                out.write_all(field.name().as_bytes())
+            })?;
         }
         for row in 0..batch.num_rows() {
             write_line(&columns, "\t", "\n", out, |column, out| match &column[row] {

@@ -14,8 +14,10 @@ use std::sync::Arc;
 use tanada_io::IoContext;
 
 use super::clean::is_undo_file;
+use super::file_name::decode;
 use super::path_map::PathMap;
 use super::view::{self, DatabaseDescription, ViewDescription};
+use crate::files::Files;
 use crate::schema::{private_number, read_sdi_tables, table_from_sdi, table_named_by_sdi};
 use crate::{
     Collation, Environment, Error, ErrorKind, IndexNo, KeyRange, Result, RowSink, SpaceId, Table,
@@ -204,6 +206,17 @@ impl TablespaceFiles {
     pub(super) fn files_of_tables_elsewhere(&self) -> impl Iterator<Item = &SpaceFile> {
         let is_at_home = |path: &Path| path.parent().and_then(Path::parent) == Some(self.folder());
         self.files.iter().filter(move |file| file.name.contains('/') && !is_at_home(&file.path))
+    }
+
+    /// The file of a table of its own, or of a part of it, that is not there: it was deleted or discarded.
+    pub(super) fn missing_file(&self, files: &dyn Files, database: &str, table: &str) -> Option<&Path> {
+        let is_of_table = |name: &str| {
+            let (folder, file) = name.split_once('/').unwrap_or_default();
+            let own = file.split("#p#").next().unwrap_or_default();
+            decode(folder) == database && decode(own) == table
+        };
+        let own = self.files.iter().filter(|file| is_of_table(&file.name));
+        own.map(|file| file.path.as_path()).find(|path| !files.exists(path))
     }
 
     /// The general tablespaces, and the system tablespace, which may hold tables too.

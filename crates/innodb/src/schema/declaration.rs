@@ -17,6 +17,9 @@ pub struct Declaration {
     pub stored_expression: Option<String>,
     /// Collation of ENUM and SET; that of other texts is in their type.
     pub collation: Option<Collation>,
+    /// Whether MariaDB takes its texts for documents, because its check is a call of JSON_VALID; that of the type JSON
+    /// is one.
+    pub is_document: bool,
 }
 
 /// What a row gets that does not name a column.

@@ -290,7 +290,8 @@ impl<'a> Form<'a> {
             at += EXPRESSION_HEADER + name_len;
             let text = list.slice(at, text_len)?;
             at += text_len;
-            if !matches!(kind, GENERATED_VIRTUAL | GENERATED_STORED | DEFAULT) || field == NO_FIELD {
+            let is_known = matches!(kind, GENERATED_VIRTUAL | GENERATED_STORED | DEFAULT | CHECK_OF_FIELD);
+            if !is_known || field == NO_FIELD {
                 continue;
             }
             let slot = expressions.get_mut(usize::from(field));
@@ -301,6 +302,7 @@ impl<'a> Form<'a> {
             match kind {
                 GENERATED_VIRTUAL => slot.generated = text,
                 GENERATED_STORED => slot.stored = text,
+                CHECK_OF_FIELD => slot.check = text,
                 _ => slot.default = text,
             }
         }

@@ -64,6 +64,7 @@ pub(super) struct FieldExpressions {
     /// Of one that is.
     pub(super) stored: Option<String>,
     pub(super) default: Option<String>,
+    pub(super) check: Option<String>,
 }
 
 impl FrmColumn {
@@ -154,6 +155,8 @@ impl FrmColumn {
                 ColumnType::Enum { .. } | ColumnType::Set { .. } => raw.collation().ok(),
                 _ => None,
             },
+            is_document: expressions.check.is_some_and(|check| is_call(&check, "json_valid"))
+                && !matches!(column.column_type, ColumnType::Enum { .. } | ColumnType::Set { .. }),
         };
         column.virtual_expression = expressions.generated;
     }
@@ -168,14 +171,26 @@ fn with_decimals(number: &str, decimals: usize) -> String {
 fn default_expression(text: String) -> String {
     let is_literal =
         text.starts_with('\'') && text.ends_with('\'') && !text.contains("' ") || text.parse::<f64>().is_ok();
-    let name = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len());
-    let mut depth = 0_i32;
-    let closes = text[name..].char_indices().find_map(|(at, c)| {
-        depth += i32::from(c == '(') - i32::from(c == ')');
-        (depth == 0).then_some(name + at + c.len_utf8())
-    });
-    let is_call = name > 0 && text[name..].starts_with('(') && closes == Some(text.len());
+    let name = name_length(&text);
+    let is_call = name > 0 && is_call(&text, &text[..name]);
     if is_literal || is_call || name == text.len() { text } else { format!("({text})") }
+}
+
+/// Length of the name that an expression begins with.
+fn name_length(text: &str) -> usize {
+    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())
+}
+
+/// Whether all of an expression is a call of a function.
+fn is_call(text: &str, name: &str) -> bool {
+    let length = name_length(text);
+    let mut depth = 0_i32;
+    let closes = text[length..].char_indices().find_map(|(at, c)| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        (depth == 0).then_some(length + at + c.len_utf8())
+    });
+    let is_named = text[..length].eq_ignore_ascii_case(name);
+    is_named && text[length..].starts_with('(') && closes == Some(text.len())
 }
 
 struct RawColumn {
@@ -356,4 +371,21 @@ fn element_text(element: &[u8], collation: &Collation, hexadecimal: bool) -> Res
 
 fn unsupported(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Unsupported, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_json_valid_if_all_of_it_is_that_call() {
+        for check in ["json_valid(`j`)", "JSON_VALID(concat(`a`,`b`))"] {
+            assert!(is_call(check, "json_valid"), "{check}");
+        }
+        for check in ["json_valid(`j`) and 1", "!json_valid(`j`)", "json_valid", "json_valid(`j`) or (1)"] {
+            assert!(!is_call(check, "json_valid"), "{check}");
+        }
+        assert_eq!(default_expression("uuid()".to_owned()), "uuid()");
+        assert_eq!(default_expression("uuid() + 1".to_owned()), "(uuid() + 1)");
+    }
 }

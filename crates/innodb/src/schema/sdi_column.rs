@@ -121,6 +121,7 @@ impl SdiColumn {
             stored_expression: (is_generated && !self.is_virtual)
                 .then(|| expression_text(&self.generation_expression, &self.generation_expression_utf8)),
             collation: matches!(self.type_code, 22 | 23).then(|| self.collation().ok()).flatten(),
+            is_document: false,
         }
     }
 

@@ -48,6 +48,12 @@ impl LoggedPages {
         Arc::make_mut(self.spaces.entry(space).or_default()).insert(page, lsn);
     }
 
+    /// Notes that the file of a tablespace was deleted, or begun anew: what is there now may have come from elsewhere, by
+    /// IMPORT TABLESPACE, which writes pages without an LSN.
+    pub(crate) fn replaced(&mut self, space: SpaceId) {
+        self.spaces.remove(&space);
+    }
+
     /// Notes that a page was given back: the server need not have written it any more.
     pub(crate) fn freed(&mut self, space: SpaceId, page: PageNo) {
         if let Some(pages) = self.spaces.get_mut(&space) {

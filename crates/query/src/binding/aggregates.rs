@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::{DataType, FieldRef, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -23,8 +23,8 @@ use datafusion::logical_expr::expr::{AggregateFunction, Alias, WindowFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, SortExpr, WindowFunctionDefinition,
-    cast,
+    Aggregate, AggregateUDF, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, SortExpr,
+    WindowFunctionDefinition, cast,
 };
 use tanada_innodb::schema::Server;
 
@@ -35,6 +35,7 @@ use super::statement::StatementRules;
 use crate::catalog::InnodbTable;
 use crate::expression::{Kind, Zone};
 use crate::functions::{self, numbers};
+use crate::relation::types::MYSQL_TYPE;
 use crate::settings::TanadaOptions;
 
 /// Digits that MariaDB shows more than the argument has.
@@ -88,7 +89,9 @@ fn with_types(plan: LogicalPlan, types: &BTreeMap<String, HashMap<String, String
     if types.is_empty() {
         return Ok(plan);
     }
-    let columns = plan.schema().iter().map(|(qualifier, field)| {
+    // The number of a grouping set is the operator's own, and gone once GROUPING() is computed.
+    let shown = plan.schema().iter().filter(|(_, field)| field.name() != Aggregate::INTERNAL_GROUPING_ID);
+    let columns = shown.map(|(qualifier, field)| {
         let column = Expr::Column(Column::from((qualifier, field)));
         match types.get(field.name()).filter(|_| qualifier.is_none()) {
             Some(metadata) => {
@@ -99,6 +102,11 @@ fn with_types(plan: LogicalPlan, types: &BTreeMap<String, HashMap<String, String
     });
     let columns: Vec<Expr> = columns.collect();
     LogicalPlanBuilder::from(plan).project(columns)?.build()
+}
+
+/// Whether the result of an aggregate or window is one of its argument's values.
+fn gives_a_value(name: &str) -> bool {
+    matches!(name, "min" | "max" | "any_value" | "first_value" | "last_value" | "nth_value" | "lag" | "lead")
 }
 
 fn inner(expression: &Expr) -> &Expr {
@@ -129,24 +137,21 @@ impl Variant<'_> {
 
     /// Notes the type of a result that shows as many digits as its argument does.
     fn keep_type(&self, expression: &Expr) {
-        let (name, argument) = match inner(expression) {
-            Expr::AggregateFunction(of) => (of.func.name(), of.params.args.first()),
-            Expr::WindowFunction(of) => (of.fun.name(), of.params.args.first()),
+        let (name, argument, is_window) = match inner(expression) {
+            Expr::AggregateFunction(of) => (of.func.name(), of.params.args.first(), false),
+            Expr::WindowFunction(of) => (of.fun.name(), of.params.args.first(), true),
             _ => return,
         };
         let Some(Ok(kind)) = argument.map(|of| self.field(of)).and_then(Result::ok).map(|of| kind_of(&of))
         else {
             return;
         };
-        let is_one_of_its_values = matches!(
-            name,
-            "min" | "max" | "any_value" | "first_value" | "last_value" | "nth_value" | "lag" | "lead"
-        );
+        let is_one_of_its_values = gives_a_value(name);
         let kept = match kind {
             Kind::Time { .. } | Kind::DateTime { .. } | Kind::Timestamp { .. } if is_one_of_its_values => {
                 kind
             }
-            Kind::Bit { .. } if is_one_of_its_values && self.mysql() => kind,
+            Kind::Bit { .. } if is_one_of_its_values && (self.mysql() || is_window) => kind,
             Kind::Double { decimals: Some(_) } if is_one_of_its_values || name == "sum" => kind,
             Kind::Double { decimals: Some(digits) } if name == "avg" && digits + MORE_DIGITS < 31 => {
                 Kind::Double { decimals: Some(digits + MORE_DIGITS) }
@@ -160,6 +165,16 @@ impl Variant<'_> {
     fn with_digits(&self, expression: Expr) -> Result<Expr> {
         let name = expression.schema_name().to_string();
         let of = |mut expression: Expr| {
+            if let Expr::AggregateFunction(of) = &mut expression {
+                self.widen_float(of.func.name(), &mut of.params.args)?;
+            }
+            if let Expr::WindowFunction(of) = &mut expression {
+                let function = of.fun.name().to_owned();
+                self.widen_float(&function, &mut of.params.args)?;
+                if let Some(first) = of.params.args.first_mut().filter(|_| gives_a_value(&function)) {
+                    *first = displayed::year_of_window(first.clone(), self.schema)?;
+                }
+            }
             let kind = match &mut expression {
                 Expr::AggregateFunction(of) => {
                     displayed::aggregated(of.func.name(), &mut of.params.args, self.schema, self.is_grouped)?
@@ -182,6 +197,17 @@ impl Variant<'_> {
             }
             other => of(other),
         }
+    }
+
+    /// To MariaDB the extreme of a FLOAT that is computed is a DOUBLE, and what a window takes of several, too.
+    fn widen_float(&self, name: &str, arguments: &mut [Expr]) -> Result<()> {
+        let Some(first) = arguments.first_mut().filter(|_| gives_a_value(name) && !self.mysql()) else {
+            return Ok(());
+        };
+        if BoundCall::of(first).is_some() && *self.field(first)?.data_type() == DataType::Float32 {
+            *first = cast(first.clone(), DataType::Float64);
+        }
+        Ok(())
     }
 
     /// A sum of quotients with all of their digits.
@@ -278,6 +304,19 @@ impl Variant<'_> {
                 if is_binary && self.mysql() {
                     return not_impl_err!(
                         "{} of binary strings is not supported",
+                        func.name().to_uppercase()
+                    );
+                }
+                let is_document = field.metadata().get(MYSQL_TYPE).is_some_and(|name| name == "json");
+                if is_document && self.mysql() {
+                    return not_impl_err!("{} of documents is not supported", func.name().to_uppercase());
+                }
+                // MariaDB cuts the fraction of a second, MySQL rounds the date or time.
+                if let DataType::Timestamp(unit, _) | DataType::Duration(unit) = field.data_type()
+                    && *unit != TimeUnit::Second
+                {
+                    return not_impl_err!(
+                        "{} of fractions of a second is not supported",
                         func.name().to_uppercase()
                     );
                 }

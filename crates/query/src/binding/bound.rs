@@ -12,11 +12,14 @@ use datafusion::logical_expr::{
 use tanada_innodb::{RowSink, Server, Value};
 
 use super::call::{is_condition, truth_field};
-use super::field::{JSON_COLLATION, arrow_type, field_of};
+use super::field::{JSON_COLLATION, OWN_DIGITS, arrow_type, field_of};
 use super::rule::Inputs;
 use super::unsupported;
 use crate::Error;
-use crate::expression::{Datum, Kind, Node, Refusal, Rules, Typed, call, datum_of, noting, stored, value_of};
+use crate::expression::{
+    Datum, Kind, Node, Refusal, Rules, Typed, branch, call, datum_of, digits_of_type, noting, stored,
+    value_of,
+};
 use crate::lookup::key::KeyColumn;
 use crate::relation::ArrowSink;
 use crate::session::context::QueryContext;
@@ -72,7 +75,10 @@ impl BoundCall {
 
     /// What it computes, as an operand.
     pub(super) fn operand(&self) -> Typed {
-        let typed = self.typed.clone();
+        let typed = match &self.typed.node {
+            Node::Branch(_, inner) if inner.kind == Kind::Year => inner.as_ref().clone(),
+            _ => self.typed.clone(),
+        };
         match self.has_unknown_text {
             true => Typed { kind: Kind::Padded { of: Box::new(typed.kind), width: None }, node: typed.node },
             false => typed,
@@ -109,24 +115,32 @@ impl BoundCall {
         Some((ScalarUDF::from(all).call(function.args.clone()), *scale))
     }
 
-    /// A CASE as text, of which each branch has its own digits; `None` if all have those of its type.
-    pub(super) fn with_own_digits(expression: Expr, rules: &Rules) -> Option<Expr> {
-        let Expr::ScalarFunction(function) = &expression else { return None };
-        let bound = BoundCall::of(&expression)?;
-        let (Kind::Decimal { .. }, Node::Case(whens, otherwise)) = (&bound.typed.kind, &bound.typed.node)
-        else {
-            return None;
+    /// A CASE as text, of which each branch has its own digits; `None` if all have those of its type. If it is not
+    /// clear which are shown, a value that has others is refused.
+    ///
+    /// # Errors
+    /// If branches are numbers with zeros before them, which are shown, too.
+    pub(super) fn with_own_digits(expression: Expr, rules: &Rules, is_clear: bool) -> Result<Option<Expr>> {
+        let Expr::ScalarFunction(function) = &expression else { return Ok(None) };
+        let Some(bound) = BoundCall::of(&expression) else { return Ok(None) };
+        let (Kind::Decimal { scale }, Node::Case(..)) = (&bound.typed.kind, &bound.typed.node) else {
+            return Ok(None);
         };
-        let has_others = |of: &Typed| match &of.node {
-            Node::Call(_, operands) => operands.iter().any(|operand| operand.kind != bound.typed.kind),
-            Node::Branch(_, operand) => operand.kind != bound.typed.kind,
-            _ => false,
-        };
-        let mut branches = whens.iter().map(|(_, result)| result).chain(otherwise.as_deref());
-        if !branches.any(has_others) {
-            return None;
+        if bound.has_unknown_text {
+            let why = Refusal::new("a column with ZEROFILL among numbers of another type");
+            return Err(unsupported(bound.name(), &why));
         }
-        let typed = typed_call("concat", vec![bound.typed.clone()], rules).ok()?;
+        if !has_own_digits(&bound.typed, &bound.typed.kind) {
+            return Ok(None);
+        }
+        let Ok(own) = typed_call("concat", vec![bound.typed.clone()], rules) else { return Ok(None) };
+        let (case, kind) = (Kind::Decimal { scale: *scale }, own.kind.clone());
+        let typed = match is_clear {
+            true => own,
+            false => Typed::call(kind, vec![own, bound.typed.clone()], move |values| {
+                digits_of_type(&values[0], &values[1], &case)
+            }),
+        };
         let text = BoundCall {
             text: format!("{} in its own digits", bound.text),
             has_unknown_text: false,
@@ -137,11 +151,16 @@ impl BoundCall {
             signature: bound.signature.clone(),
             typed,
         };
-        Some(ScalarUDF::from(text).call(function.args.clone()))
+        Ok(Some(ScalarUDF::from(text).call(function.args.clone())))
     }
 
     /// The expression over `inputs`.
     pub(super) fn expression(name: &str, typed: Typed, inputs: Inputs, query: &Arc<QueryContext>) -> Expr {
+        // The year 0 is shown as 0 out of a CASE, though its text has four digits.
+        let typed = match (&typed.kind, &typed.node) {
+            (Kind::Year, Node::Case(..)) => branch(typed, &Kind::Int { unsigned: true }, false),
+            _ => typed,
+        };
         let (typed, has_unknown_text) = match typed.kind {
             Kind::Padded { of, .. } => (Typed { kind: *of, node: typed.node }, true),
             kind => (Typed { kind, node: typed.node }, false),
@@ -172,6 +191,12 @@ impl BoundCall {
         query: &Arc<QueryContext>,
     ) -> Expr {
         let is_condition = is_condition(name);
+        let mut field = field;
+        if matches!((&typed.kind, &typed.node), (Kind::Decimal { .. }, Node::Case(..)))
+            && has_own_digits(&typed, &typed.kind)
+        {
+            field.metadata_mut().insert(OWN_DIGITS.to_string(), String::new());
+        }
         let function = BoundCall {
             text: format!("{name} {typed:?} {:?}", inputs.parts),
             typed,
@@ -218,6 +243,19 @@ impl BoundCall {
             sink.end_row();
         }
         Ok(Arc::clone(sink.finish()?.column(0)))
+    }
+}
+
+/// Whether a branch of a CASE has other digits than its type.
+fn has_own_digits(of: &Typed, kind: &Kind) -> bool {
+    match &of.node {
+        Node::Case(whens, otherwise) => {
+            let mut results = whens.iter().map(|(_, result)| result).chain(otherwise.as_deref());
+            results.any(|result| has_own_digits(result, kind))
+        }
+        Node::Call(_, operands) => operands.iter().any(|operand| operand.kind != *kind),
+        Node::Branch(_, operand) => operand.kind != *kind || has_own_digits(operand, kind),
+        _ => false,
     }
 }
 

@@ -127,6 +127,10 @@ pub(super) fn read(plan: LogicalPlan, rules_of_mysql: bool) -> Result<LogicalPla
             }
             Ok(LogicalPlan::RecursiveQuery(query))
         }
+        // MariaDB shows numbers of a BIT, or the bits, by its plan.
+        LogicalPlan::Sort(sort) if !rules_of_mysql && sorts_distinct_bits(&sort.input) => {
+            refused("DISTINCT with ORDER BY", "a column of BIT; add 0 to it")
+        }
         LogicalPlan::Join(join) => {
             let (left, right) = (join.left.schema(), join.right.schema());
             for (one, other) in &join.on {
@@ -157,6 +161,17 @@ pub(super) fn read(plan: LogicalPlan, rules_of_mysql: bool) -> Result<LogicalPla
     }
 }
 
+/// Whether rows with a BIT are made distinct.
+fn sorts_distinct_bits(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Distinct(_) => {
+            plan.schema().fields().iter().any(|field| matches!(kind_of(field), Ok(Kind::Bit { .. })))
+        }
+        LogicalPlan::Projection(projection) => sorts_distinct_bits(&projection.input),
+        _ => false,
+    }
+}
+
 trait Keys {
     fn group_expr_without_sets(&self) -> Result<Vec<Expr>>;
 }
@@ -170,12 +185,47 @@ impl Keys for Aggregate {
     }
 }
 
+/// A field of integers in the place of one of YEAR, and of BIT where MariaDB shows it as a number: the year 0 is 0.
+fn as_number(field: &FieldRef, rules_of_mysql: bool) -> Option<FieldRef> {
+    let is_number = match kind_of(field) {
+        Ok(Kind::Year) => true,
+        Ok(Kind::Bit { .. }) => !rules_of_mysql,
+        _ => false,
+    };
+    is_number.then(|| {
+        let mut metadata = field.metadata().clone();
+        metadata.remove(MYSQL_TYPE);
+        metadata.extend(metadata_of(&Kind::Int { unsigned: true }));
+        Arc::new(field.as_ref().clone().with_metadata(metadata))
+    })
+}
+
+/// The argument of a window that gives one of its values: a YEAR is a number there.
+pub(super) fn year_of_window(argument: Expr, schema: &DFSchema) -> Result<Expr> {
+    let field = argument.to_field(schema)?.1;
+    let number = as_number(&field, true);
+    Ok(number.map_or(argument.clone(), |number| AsField::of(argument, &number)))
+}
+
+/// The plan of one column with its YEAR or BIT as a number.
+fn with_number(plan: LogicalPlan, rules_of_mysql: bool) -> Result<LogicalPlan> {
+    let schema = Arc::clone(plan.schema());
+    let mut first = schema.iter().take(1).map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
+    let Some((qualifier, field)) = first.next().filter(|_| schema.fields().len() == 1) else {
+        return Ok(plan);
+    };
+    let Some(number) = as_number(&field, rules_of_mysql) else { return Ok(plan) };
+    let column = Expr::Column(Column::from((qualifier.as_ref(), &field)));
+    let column = AsField::of(column, &number).alias_qualified(qualifier, field.name());
+    LogicalPlanBuilder::from(plan).project(vec![column])?.build()
+}
+
 /// A subquery of one value, without zeros before it, and IN over columns that are alike.
-pub(super) fn subquery(expression: Expr, schema: &DFSchema) -> Result<Expr> {
+pub(super) fn subquery(expression: Expr, schema: &DFSchema, rules_of_mysql: bool) -> Result<Expr> {
     match expression {
         Expr::ScalarSubquery(mut subquery) => {
             let plan = Arc::unwrap_or_clone(subquery.subquery);
-            subquery.subquery = Arc::new(without_zeros(plan)?);
+            subquery.subquery = Arc::new(with_number(without_zeros(plan)?, rules_of_mysql)?);
             Ok(Expr::ScalarSubquery(subquery))
         }
         Expr::InSubquery(of) => {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::common::ScalarValue;
 
-use crate::expression::{Collating, IMPLICIT, Kind, Refusal, Rules};
+use crate::expression::{Collating, IMPLICIT, Kind, Refusal, Rules, Width};
 use crate::relation::types::MYSQL_TYPE;
 use crate::text::digits_of_double;
 
@@ -14,6 +14,9 @@ pub(crate) const KIND: &str = "tanada.kind";
 
 /// Metadata key of the collation by which a document of MariaDB compares, where it is another than that of columns.
 pub(crate) const JSON_COLLATION: &str = "tanada.json_collation";
+
+/// Metadata key of a CASE or IF of which MySQL may show other digits than those of its type.
+pub(crate) const OWN_DIGITS: &str = "tanada.own_digits";
 
 /// The server's type of the values of a field.
 ///
@@ -66,6 +69,17 @@ fn of_arrow(data_type: &DataType) -> Result<Kind, Refusal> {
         DataType::Dictionary(_, values) => of_arrow(values)?,
         other => return Err(Refusal::new(format!("a value of type {other}"))),
     })
+}
+
+/// How wide an integer of a field is.
+pub(super) fn width_of(field: &Field) -> Width {
+    let is_medium = field.metadata().get(MYSQL_TYPE).is_some_and(|name| name.starts_with("mediumint"));
+    match field.data_type() {
+        DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => Width::Short,
+        DataType::Int32 | DataType::UInt32 if is_medium => Width::Short,
+        DataType::Int32 | DataType::UInt32 => Width::Integer,
+        _ => Width::Long,
+    }
 }
 
 /// The digits after the point that a decimal's type shows, if its values have more.

@@ -18,14 +18,14 @@ use tanada_innodb::schema::Server;
 use super::aggregates::of_server;
 use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
-use super::field::{kind_of, kind_of_literal};
+use super::field::{OWN_DIGITS, kind_of, kind_of_literal, width_of};
 use super::origin::StoredNumbers;
 use super::statement::StatementRules;
 use super::{
     KIND, displayed, documents, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates,
 };
 use crate::collation::Texts;
-use crate::expression::{Kind, Node, Origin, Refusal, Rules, Typed};
+use crate::expression::{Kind, Node, Origin, Refusal, Rules, Typed, shows_digits};
 use crate::rules::is_set_operation;
 use crate::settings::TanadaOptions;
 
@@ -81,12 +81,13 @@ fn bind_plan(
         Server::MySql => StoredNumbers::of(&plan),
         Server::MariaDb => StoredNumbers::default(),
     };
+    let is_mysql = server == Server::MySql;
     let sorts = matches!(plan, LogicalPlan::Sort(_));
     let projects = matches!(plan, LogicalPlan::Projection(_));
     let names = NamePreserver::new(&plan);
     let bound = plan.map_expressions(|expression| {
         let name = names.save(&expression);
-        let bound = expression.transform_up(|node| bind(node, &schema, &texts, &numbers))?;
+        let bound = expression.transform_up(|node| bind(node, &schema, &texts, &numbers, is_mysql))?;
         let bound = match projects && plans::is_column(&bound.data) {
             true => bound,
             false => bound.transform_data(|expression| plans::rounded(expression, &schema))?,
@@ -102,9 +103,10 @@ fn bind(
     schema: &DFSchema,
     texts: &Texts,
     numbers: &StoredNumbers,
+    is_mysql: bool,
 ) -> Result<Transformed<Expr>> {
     if matches!(expression, Expr::ScalarSubquery(_) | Expr::InSubquery(_)) {
-        return displayed::subquery(expression, schema).map(Transformed::yes);
+        return displayed::subquery(expression, schema, is_mysql).map(Transformed::yes);
     }
     let Expr::ScalarFunction(function) = &expression else { return Ok(Transformed::no(expression)) };
     let Some(call) = function.func.inner().downcast_ref::<ServerCall>() else {
@@ -127,6 +129,14 @@ fn bind(
     let mut inputs = Inputs::default();
     let mut typed = Vec::new();
     for operand in operands {
+        let operand = documents::as_document(name, operand, &call.rules);
+        if call.rules.mysql && operand.field.metadata().contains_key(OWN_DIGITS) && shows_digits(name) {
+            // Directly in the call it is taken apart, and each branch is spelled in its own digits.
+            if matches!(operand.expression, Expr::Column(_)) {
+                let why = "digits after the point that depend on the server's plan; CAST the value";
+                return Err(unsupported(name, &Refusal::new(why)));
+            }
+        }
         typed.push(
             inputs.operand(operand, &call.rules, numbers).map_err(|refusal| unsupported(name, &refusal))?,
         );
@@ -250,10 +260,13 @@ impl Inputs {
             }
             _ => Origin::Stored,
         };
+        let width = width_of(&argument.field);
+        let is_text = documents::is_text(&argument.field, &kind);
         let slot = self.slot(argument.expression);
         self.parts.push(format!("input {slot}"));
         let typed = match origin {
-            Origin::Stored => input(slot, kind, rules),
+            Origin::Stored if is_text => input(slot, kind, rules).without_document(),
+            Origin::Stored => input(slot, kind, rules).with_width(width),
             Origin::Computed => {
                 Typed::call(kind.clone(), vec![Typed { node: Node::Result(slot), kind }], |values| {
                     Ok(values[0].clone())
@@ -282,7 +295,7 @@ fn moved(mut typed: Typed, slots: &[usize]) -> Typed {
 impl Typed {
     fn for_each_input(&mut self, change: &mut impl FnMut(&mut usize)) {
         match &mut self.node {
-            Node::Input(slot) | Node::Result(slot) => change(slot),
+            Node::Input(slot, _) | Node::Result(slot) => change(slot),
             Node::Literal(_) => {}
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter_mut().for_each(|operand| operand.for_each_input(change));

@@ -2,9 +2,11 @@
 //!
 //! Types that the engine brings together as the servers do are left to it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::common::metadata::FieldMetadata;
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Distinct, Expr, Join, LogicalPlan, Projection};
 
@@ -26,7 +28,41 @@ const NAME: &str = "a set operation";
 
 /// The inputs of a UNION.
 pub(super) fn united(inputs: Vec<Arc<LogicalPlan>>, of: &StatementRules) -> Result<Vec<Arc<LogicalPlan>>> {
-    common(inputs, of, |left, right| left.is_numeric() && right.is_numeric())
+    let inputs = common(inputs, of, |left, right| left.is_numeric() && right.is_numeric())?;
+    with_one_metadata(inputs)
+}
+
+/// The inputs of a UNION with the same metadata of each column that may be NULL in a later input alone, by the last input
+/// that has it: there the engine's logical operator goes by the first input and its physical one by the later.
+fn with_one_metadata(inputs: Vec<Arc<LogicalPlan>>) -> Result<Vec<Arc<LogicalPlan>>> {
+    let count = inputs.iter().map(|input| input.schema().fields().len()).min().unwrap_or(0);
+    let merged = |column: usize| {
+        let all = || inputs.iter().map(|input| input.schema().field(column).metadata());
+        let merged: HashMap<String, String> =
+            all().flatten().map(|(key, value)| (key.clone(), value.clone())).collect();
+        let is_null = |input: &Arc<LogicalPlan>| input.schema().field(column).is_nullable();
+        let is_later = inputs.first().is_some_and(|first| !is_null(first)) && inputs.iter().any(is_null);
+        let differs = is_later && all().any(|metadata| *metadata != merged);
+        differs.then(|| FieldMetadata::from(merged))
+    };
+    let merged: Vec<Option<FieldMetadata>> = (0..count).map(merged).collect();
+    if merged.iter().all(Option::is_none) {
+        return Ok(inputs);
+    }
+    let projected = |input: Arc<LogicalPlan>| {
+        let columns = input.schema().iter().enumerate().map(|(no, (qualifier, field))| {
+            let column = Expr::Column(Column::from((qualifier, field)));
+            match merged.get(no).cloned().flatten() {
+                Some(metadata) => {
+                    column.alias_qualified_with_metadata(qualifier.cloned(), field.name(), Some(metadata))
+                }
+                None => column,
+            }
+        });
+        let columns = columns.collect();
+        Ok(Arc::new(LogicalPlan::Projection(Projection::try_new(columns, input)?)))
+    };
+    inputs.into_iter().map(projected).collect()
 }
 
 /// An EXCEPT or INTERSECT, which is a join of rows that are equal.

@@ -13,7 +13,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
-use tanada_innodb::Table;
+use tanada_innodb::{Index, Table};
 use tanada_io::Executors;
 use tokio::sync::OnceCell;
 
@@ -58,6 +58,20 @@ impl InnodbTable {
             .filter_map(|part| definition.columns.get(part.column.0))
             .map(|column| column.name.clone())
             .collect()
+    }
+
+    /// Names of the columns of each key of which no two rows are the same, and none has a NULL.
+    pub(crate) fn unique_keys(&self) -> Vec<Vec<String>> {
+        let definition = self.table.definition();
+        let columns = |index: &Index| {
+            let parts = index.parts.iter().map(|part| {
+                let column = definition.columns.get(part.column.0)?;
+                (!column.nullable && part.prefix_bytes.is_none()).then(|| column.name.clone())
+            });
+            parts.collect::<Option<Vec<String>>>().filter(|parts| !parts.is_empty())
+        };
+        let is_unique = |index: &&Index| index.unique || index.name == "PRIMARY";
+        definition.indexes.iter().filter(is_unique).filter_map(columns).collect()
     }
 
     /// The relation, with statistics; read through `query`'s gate if they were not yet.

@@ -90,10 +90,12 @@ pub(super) fn operation(operator: &str, left: Typed, right: Typed, rules: &Rules
                 exact(&operator, operands, &result, increment, mysql)
             }
             (Way::Exact | Way::Whole { .. }, Some(a), Some(b)) => whole_quotient(a, b, result == UNSIGNED),
-            _ if operator == "div" => match (in_digits(&values[0], a)?, in_digits(&values[1], b)?) {
-                (Some(a), Some(b)) => whole_quotient(a, b, result == UNSIGNED),
-                _ => Err(Refusal::digits()),
-            },
+            _ if operator == "div" => {
+                match (in_digits(&values[0], &kinds.0, a)?, in_digits(&values[1], &kinds.1, b)?) {
+                    (Some(a), Some(b)) => whole_quotient(a, b, result == UNSIGNED),
+                    _ => Err(Refusal::digits()),
+                }
+            }
             _ => doubles(&operator, a.to_f64(), b.to_f64()),
         }
     };
@@ -138,9 +140,9 @@ fn result_kind(operator: &str, way: Way, kinds: (&Kind, &Kind), rules: &Rules) -
 }
 
 /// A number as DIV takes it: a text by its digits.
-fn in_digits(value: &Datum, number: Number) -> Result<Option<Decimal>, Refusal> {
+fn in_digits(value: &Datum, kind: &Kind, number: Number) -> Result<Option<Decimal>, Refusal> {
     Ok(match (value, number) {
-        (Datum::Text(text), Number::Double(_)) => Decimal::prefix(text),
+        (Datum::Text(text), Number::Double(_)) if *kind != Kind::Json => Decimal::prefix(text),
         (_, Number::Double(number)) => Decimal::of_double(number),
         (_, number) => number.to_decimal(),
     })
@@ -197,6 +199,15 @@ fn exact(
             None => return Ok(by_zero()),
             // MySQL rounds each quotient to its digits, MariaDB goes on with all of them.
             Some(quotient) if mysql => quotient.rounded(kind.scale().unwrap_or(0))?,
+            // What is too small for its digits keeps its sign where no digit is rounded away.
+            Some(quotient)
+                if quotient.is_zero()
+                    && a.unscaled.is_negative() != b.unscaled.is_negative()
+                    && !a.is_zero()
+                    && kind.scale().is_some_and(|scale| quotient.scale <= scale) =>
+            {
+                return Err(Refusal::new("a negative zero"));
+            }
             Some(quotient) => quotient,
         },
         _ => match a.remainder(b)? {
@@ -227,6 +238,8 @@ pub(super) fn negative(operand: Typed, mysql: bool) -> Result<Typed, Refusal> {
             return Err(Refusal::new("the negative of a fraction of a second"));
         }
         kind => match exact_scale(kind, mysql) {
+            // To MariaDB that of a date or time is a DECIMAL.
+            Some(scale) if kind.is_temporal() && !mysql => Kind::Decimal { scale },
             Some(scale) if scale > 0 || matches!(kind, Kind::Decimal { .. }) => Kind::Decimal { scale },
             Some(_) => SIGNED,
             None => Kind::Double { decimals: None },
@@ -274,6 +287,10 @@ pub(super) fn bits_of(value: &Datum, kind: &Kind, mysql: bool) -> Result<Option<
             Some(number.saturated().clamp(i64::MIN.into(), i64::MAX.into()) as u64)
         }
         Some(Number::Exact(number)) => Some(rounded(number)),
+        // The unsigned integers of documents have all their bits.
+        Some(Number::Double(number)) if *kind == Kind::Json && number.abs() >= 9_007_199_254_740_992.0 => {
+            return Err(Refusal::new("the bits of a large number of a document"));
+        }
         Some(Number::Double(number)) if mysql => Some(signed(number.round_ties_even()) as u64),
         Some(Number::Double(number)) if number < 0.0 => Some(number.round() as i64 as u64),
         Some(Number::Double(number)) => Some(number.round() as u64),
@@ -297,6 +314,9 @@ pub(super) fn check_range(value: &Datum, is_refused: bool) -> Result<(), Refusal
 pub(super) fn bits(operator: &str, operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
     // MySQL goes byte by byte where no operand is a number.
+    if mysql && matches!(operator, "<<" | ">>") && kinds.first() == Some(&Kind::Bytes) {
+        return Ok(shifted_bytes(operator == "<<", operands));
+    }
     if mysql && kinds.iter().all(|kind| matches!(kind, Kind::Bytes | Kind::Null)) {
         return Err(Refusal::new("the bits of bytes"));
     }
@@ -329,6 +349,32 @@ pub(super) fn bits(operator: &str, operands: Vec<Typed>, mysql: bool) -> Result<
         }))
     };
     Ok(Typed::call(UNSIGNED, operands, compute))
+}
+
+/// `<<` and `>>` of bytes in MySQL: as many bytes, of which bits move out.
+fn shifted_bytes(is_left: bool, operands: Vec<Typed>) -> Typed {
+    let counts = operands.get(1).map_or(Kind::Null, |of| of.kind.clone());
+    Typed::call(Kind::Bytes, operands, move |values| {
+        let [Datum::Bytes(bytes), count] = values else { return Ok(Datum::Null) };
+        let Some(count) = count.whole(&counts)? else { return Ok(Datum::Null) };
+        // A negative count is a large one without a sign.
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let (whole, bits) = (count / 8, count % 8);
+        let byte = |at: Option<usize>| at.and_then(|at| bytes.get(at)).map_or(0, |byte| u16::from(*byte));
+        let shifted = (0..bytes.len()).map(|at| match is_left {
+            true => {
+                let from = at.checked_add(whole);
+                let next = from.and_then(|from| from.checked_add(1));
+                ((byte(from) << 8 | byte(next)) << bits >> 8) as u8
+            }
+            false => {
+                let from = at.checked_sub(whole);
+                let before = from.and_then(|from| from.checked_sub(1));
+                ((byte(before) << 8 | byte(from)) >> bits) as u8
+            }
+        });
+        Ok(Datum::Bytes(shifted.collect()))
+    })
 }
 
 /// `NOT`.

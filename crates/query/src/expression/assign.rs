@@ -71,7 +71,7 @@ pub(super) fn check(value: &Typed, column_type: &ColumnType) -> Result<(), Refus
 fn has_fraction_of_second(expression: &Typed) -> bool {
     (expression.kind.is_temporal() && expression.kind.fsp() > 0)
         || match &expression.node {
-            Node::Input(_) | Node::Result(_) | Node::Literal(_) => false,
+            Node::Input(..) | Node::Result(_) | Node::Literal(_) => false,
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter().any(has_fraction_of_second)
             }
@@ -125,7 +125,7 @@ pub(super) fn is_unclear(expression: &Typed, value: &Datum, column_type: &Column
         column_type,
         ColumnType::Integer { .. } | ColumnType::Decimal { .. } | ColumnType::Float | ColumnType::Double
     );
-    let computed = !matches!(expression.node, Node::Input(_) | Node::Literal(_));
+    let computed = !matches!(expression.node, Node::Input(..) | Node::Literal(_));
     computed && !is_number && matches!(value, Datum::Decimal(number) if number.is_zero())
 }
 

@@ -74,7 +74,7 @@ fn planned(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed,
             cast::cast(operands.remove(0), &double, rules)
         }
         ("median of", [_]) => Ok(median(operands.remove(0))),
-        ("number of", [_]) => Ok(number_of(operands.remove(0))),
+        ("number of", [_]) => Ok(number_of(operands.remove(0), rules.mysql)),
         ("condition", [_]) => {
             Ok(Typed { node: Node::Logical(false, operands), kind: Kind::Int { unsigned: false } })
         }
@@ -122,7 +122,7 @@ fn collated(mut of: Typed, name: &str, rules: &Rules) -> Result<Typed, Refusal> 
 
 /// CASE of conditions, each followed by a result, and the result otherwise.
 fn case(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
-    let mut kind = Kind::Null;
+    let mut common = plan::Common::none();
     let (mut whens, mut operands) = (Vec::new(), operands.into_iter());
     let mut otherwise = None;
     while let Some(first) = operands.next() {
@@ -136,9 +136,9 @@ fn case(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
                 first
             }
         };
-        kind = kind.common(&result.kind, rules.mysql)?;
+        common = common.with(&result, rules.mysql)?;
     }
-    Ok(plan::conditional(whens, otherwise, kind, rules))
+    Ok(plan::conditional(whens, otherwise, common.kind, rules))
 }
 
 /// Digits after the point of MariaDB's MEDIAN, and the greatest number that its type holds.
@@ -160,10 +160,12 @@ fn median(of: Typed) -> Typed {
     })
 }
 
-/// The number that an aggregate of numbers takes of a value: a text's is a double, a date's its digits.
-fn number_of(of: Typed) -> Typed {
+/// The number that an aggregate of numbers takes of a value: a text's is a double, a date's its digits. To MariaDB that
+/// of an ENUM or SET is an integer.
+fn number_of(of: Typed, mysql: bool) -> Typed {
     let from = of.kind.clone();
     let kind = match &from {
+        Kind::Choice(_) if !mysql => Kind::Int { unsigned: true },
         Kind::Text(_) | Kind::Choice(_) | Kind::Json | Kind::Bytes => Kind::Double { decimals: None },
         Kind::Year | Kind::Bit { .. } | Kind::Hex => Kind::Int { unsigned: true },
         Kind::Date | Kind::Time { fsp: 0 } | Kind::DateTime { fsp: 0 } | Kind::Timestamp { fsp: 0 } => {

@@ -26,19 +26,22 @@ pub(super) fn cast(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<T
         "binary" => {
             textual(&operand, mysql)?;
             let length = wanted.numbers.first().map(|length| *length as usize);
+            if length.is_some_and(|length| length > 1 << 24) {
+                return Err(Refusal::new("a value that is too long"));
+            }
             Ok(Typed::call(Kind::Bytes, vec![operand], move |values| {
-                Ok(match bytes_of(&values[0], &from)? {
-                    None => Datum::Null,
-                    Some(mut bytes) => {
-                        if let Some(length) = length {
-                            if length > 1 << 24 {
-                                return Err(Refusal::new("a value that is too long"));
-                            }
-                            bytes.resize(length, 0);
-                        }
-                        Datum::Bytes(bytes)
+                // MariaDB cuts by the letters of a text, and fills up by bytes.
+                let (value, may_be_longer) = match (&values[0], length) {
+                    (Datum::Text(text), Some(length)) if !mysql => {
+                        (&Datum::Text(text.chars().take(length).collect()), true)
                     }
-                })
+                    (value, _) => (value, false),
+                };
+                let Some(mut bytes) = bytes_of(value, &from)? else { return Ok(Datum::Null) };
+                if let Some(length) = length.filter(|length| bytes.len() < *length || !may_be_longer) {
+                    bytes.resize(length, 0);
+                }
+                Ok(Datum::Bytes(bytes))
             }))
         }
         "double" | "real" => Ok(Typed::call(Kind::Double { decimals: None }, vec![operand], move |values| {
@@ -118,6 +121,8 @@ fn to_integer(operand: Typed, unsigned: bool, mysql: bool) -> Typed {
             }
             (Datum::Time(micros), _) => {
                 let whole = to_fsp(micros.abs(), 0, mysql) * micros.signum();
+                // To MariaDB a negative time is out of the range of UNSIGNED.
+                let whole = if unsigned && !mysql { whole.max(0) } else { whole };
                 wrapped(calendar::time_number(whole).into())
             }
             _ => match value.number(&from)? {

@@ -40,8 +40,8 @@ pub(super) fn converted(value: Datum, from: &Kind, to: &Kind) -> Result<Datum, R
             Datum::Date(days) => Datum::DateTime(days * calendar::DAY),
             other => other,
         },
-        Kind::Int { unsigned: true } => match value.whole(from)? {
-            Some(number) => super::arithmetic::whole(number, true)?,
+        Kind::Int { unsigned } => match value.whole(from)? {
+            Some(number) => super::arithmetic::whole(number, *unsigned)?,
             None => Datum::Null,
         },
         _ => value,
@@ -63,6 +63,22 @@ pub(crate) fn branch(of: Typed, kind: &Kind, keeps_digits: bool) -> Typed {
         (value, to) => converted(value.clone(), &from, to),
     };
     Typed { node: Node::Branch(shared(compute), Box::new(of)), kind: kind.clone() }
+}
+
+/// The text of an exact number, if it has the digits of the number's type.
+///
+/// # Errors
+/// If it has others: which ones the server shows depends on its plan.
+pub(crate) fn digits_of_type(text: &Datum, number: &Datum, kind: &Kind) -> Result<Datum, Refusal> {
+    let scale = kind.scale().unwrap_or(0);
+    let of_type = match number.number(kind)?.and_then(Number::to_decimal) {
+        Some(number) => Some(number.rounded(scale)?.text()),
+        None => None,
+    };
+    match text.text(kind)? == of_type {
+        true => Ok(text.clone()),
+        false => Err(Refusal::new("digits after the point that depend on the server's plan; CAST the value")),
+    }
 }
 
 /// Refuses operands whose text is not known: MySQL's FLOAT and DOUBLE become texts in `floating`.

@@ -158,6 +158,10 @@ impl Datum {
                 return Err(Refusal::new("a document with a fraction as a whole number"));
             }
             Some(Number::Whole(number)) => Some(number),
+            // MariaDB cuts the fraction of a second, MySQL rounds the date or time.
+            Some(Number::Exact(number)) if kind.is_temporal() => {
+                Some(super::conversions::without_fraction(number)?)
+            }
             Some(Number::Exact(number)) => Some(number.saturated()),
             Some(Number::Double(number)) => Some(signed(number.round_ties_even())),
         })

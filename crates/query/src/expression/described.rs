@@ -14,6 +14,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
     let number =
         |number: i64| Typed { node: Node::Literal(Datum::Int(number)), kind: Kind::Int { unsigned: false } };
     Ok(Some(match (name, operands) {
+        ("charset" | "collation", [of]) if mysql && is_column_of_documents(of) => text("binary"),
         ("charset", [of]) => text(match &of.kind {
             Kind::Text(own) => known(own.charset.as_deref())?,
             Kind::Choice(choice) => known(choice.collating.charset.as_deref())?,
@@ -45,6 +46,11 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         }
         _ => return Ok(None),
     }))
+}
+
+/// Whether it is a column of JSON, which has no character set to MySQL; what functions give has one.
+fn is_column_of_documents(of: &Typed) -> bool {
+    of.kind == Kind::Json && matches!(of.node, Node::Input(..))
 }
 
 /// A name that the server gives as well: some of MySQL's stand for collations of MariaDB here.

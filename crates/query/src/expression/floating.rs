@@ -120,7 +120,7 @@ fn text(of: Typed, is_kept: bool, rules: &Rules) -> Typed {
         return of;
     }
     let origin = match &of.node {
-        Node::Input(_) | Node::Stored(..) => Origin::Stored,
+        Node::Input(..) | Node::Stored(..) => Origin::Stored,
         Node::Call(..) if of.kind == Kind::Float => Origin::Unknown,
         Node::Result(_) | Node::Case(..) => Origin::Unknown,
         _ if is_kept => Origin::Unknown,
@@ -198,7 +198,7 @@ fn of_mariadb(of: Typed, rules: &Rules) -> Typed {
     }
     let characters = match (&of.kind, &of.node) {
         (Kind::Float, _) => FLOAT_CHARACTERS,
-        (_, Node::Input(_) | Node::Result(_)) => DOUBLE_CHARACTERS,
+        (_, Node::Input(..) | Node::Result(_)) => DOUBLE_CHARACTERS,
         _ => COMPUTED_CHARACTERS,
     };
     Typed::call(of.kind.clone(), vec![of], move |values| {
@@ -216,6 +216,7 @@ fn of_mariadb(of: Typed, rules: &Rules) -> Typed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::node::Width;
     use super::*;
 
     const DOUBLE: Kind = Kind::Double { decimals: None };
@@ -226,18 +227,19 @@ mod tests {
     }
 
     fn computed() -> Node {
-        let input = Typed { node: Node::Input(0), kind: DOUBLE };
+        let input = Typed { node: Node::Input(0, Width::Long), kind: DOUBLE };
         Typed::call(DOUBLE, vec![input], |values| Ok(values[0].clone())).node
     }
 
     #[test]
     fn texts_of_mysql_are_as_long_as_their_types() {
         let rules = Rules::new(true);
-        let float = |number| shown("concat", Node::Input(0), Kind::Float, Datum::Float(number), &rules);
+        let float =
+            |number| shown("concat", Node::Input(0, Width::Long), Kind::Float, Datum::Float(number), &rules);
         assert_eq!(float(-2.811_84e12).as_deref(), Ok("-2.81184e12"));
         assert_eq!(float(1e10).as_deref(), Ok("10000000000"));
         let number = -1.797_693_134_862_315_7e308;
-        let stored = shown("length", Node::Input(0), DOUBLE, Datum::Double(number), &rules);
+        let stored = shown("length", Node::Input(0, Width::Long), DOUBLE, Datum::Double(number), &rules);
         assert_eq!(stored.as_deref(), Ok("-1.7976931348623157e308"));
         let of_function = shown("concat", computed(), DOUBLE, Datum::Double(number), &rules);
         assert_eq!(of_function.as_deref(), Ok("-1.797693134862316e308"));
@@ -250,20 +252,20 @@ mod tests {
         let long = || Datum::Double(-7.819_303_642e-13);
         for mysql in [true, false] {
             let rules = Rules { keeps_rows: true, ..Rules::new(mysql) };
-            let of = |value| shown("concat", Node::Input(0), DOUBLE, value, &rules);
+            let of = |value| shown("concat", Node::Input(0, Width::Long), DOUBLE, value, &rules);
             assert_eq!(of(Datum::Double(0.1)).as_deref(), Ok("0.1"));
             assert_eq!(of(long()).is_err(), !mysql);
             assert!(of(Datum::Double(-1.234_567_890_123_456_7e-111)).is_err());
         }
         let rules = Rules::new(false);
-        let text = shown("concat", Node::Input(0), DOUBLE, long(), &rules);
+        let text = shown("concat", Node::Input(0, Width::Long), DOUBLE, long(), &rules);
         assert_eq!(text.as_deref(), Ok("-0.0000000000007819303642"));
     }
 
     #[test]
     fn a_branch_has_its_own_text() {
         let rules = Rules::new(true);
-        let input = Typed { node: Node::Input(0), kind: Kind::Float };
+        let input = Typed { node: Node::Input(0, Width::Long), kind: Kind::Float };
         let branch = super::super::branch(input, &DOUBLE, true);
         let always = Typed { node: Node::Literal(Datum::Int(1)), kind: Kind::Int { unsigned: false } };
         let case = Node::Case(vec![(always, branch)], None);

@@ -256,15 +256,13 @@ impl Kind {
             (Bit { .. }, number) | (number, Bit { .. }) if number.is_number() && mysql => return Err(mixed()),
             (Json, number) | (number, Json) if !number.is_string() => return Err(mixed()),
             (Int { .. } | Year | Bit { .. }, Int { .. } | Year | Bit { .. }) => match (self, other) {
+                (Int { unsigned: false }, Year) | (Year, Int { unsigned: false }) => Int { unsigned: false },
                 (Int { unsigned }, Year | Bit { .. }) | (Year | Bit { .. }, Int { unsigned }) => {
                     if *unsigned { Int { unsigned: true } } else { Decimal { scale: 0 } }
                 }
                 (Int { .. }, Int { .. }) => Decimal { scale: 0 },
                 _ => Int { unsigned: true },
             },
-            (Float, Year) | (Year, Float) if mysql => return Err(mixed()),
-            // A FLOAT behind an integer is a DOUBLE.
-            (Float, Int { .. }) if mysql => Float,
             (left, right)
                 if left.is_number()
                     && right.is_number()

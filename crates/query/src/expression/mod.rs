@@ -46,7 +46,7 @@ use tanada_innodb::{ColumnType, TableDefinition, Value};
 
 pub(crate) use call::call;
 pub(crate) use collating::{Collating, IMPLICIT, NONE, NUMERIC};
-pub(crate) use conversions::branch;
+pub(crate) use conversions::{branch, digits_of_type};
 pub(crate) use datum::Datum;
 pub(crate) use floating::Origin;
 pub(crate) use json::{
@@ -55,10 +55,11 @@ pub(crate) use json::{
 };
 pub(crate) use json::{KeyOf, add_key};
 pub(crate) use kind::Kind;
-pub(crate) use node::{Node, Typed};
+pub(crate) use node::{Node, Typed, Width};
 pub(crate) use notes::{Note, Notes, division_by_zero, noting};
 pub(crate) use plan::stored;
 
+pub(crate) use padded::shows_digits;
 pub use rules::Rules;
 pub use zone::Zone;
 

@@ -17,10 +17,32 @@ pub(crate) struct Typed {
     pub kind: Kind,
 }
 
+/// How wide an integer is, which decides what it becomes beside a FLOAT.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub(crate) enum Width {
+    /// Up to 24 bits, and a YEAR.
+    Short,
+    /// INT.
+    Integer,
+    /// BIGINT, literals, and what is computed.
+    Long,
+}
+
+impl Width {
+    /// The width of an integer of so many bytes.
+    pub(crate) fn of_bytes(bytes: u8) -> Width {
+        match bytes {
+            ..=3 => Width::Short,
+            4 => Width::Integer,
+            _ => Width::Long,
+        }
+    }
+}
+
 #[derive(Clone)]
 pub(crate) enum Node {
-    /// A position in the row.
-    Input(usize),
+    /// A position in the row, with the width of its type if it is an integer.
+    Input(usize, Width),
     /// A position in the row whose FLOAT or DOUBLE may be no column's.
     Result(usize),
     Literal(Datum),
@@ -43,7 +65,7 @@ pub(crate) enum Node {
 impl fmt::Debug for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Node::Input(slot) => write!(f, "input {slot}"),
+            Node::Input(slot, _) => write!(f, "input {slot}"),
             Node::Result(slot) => write!(f, "result {slot}"),
             Node::Literal(datum) => write!(f, "{datum:?}"),
             Node::Call(_, operands) => write!(f, "call{operands:?}"),
@@ -67,6 +89,38 @@ impl Typed {
         Typed { node: Node::Call(Arc::new(compute), operands), kind }
     }
 
+    /// The same, as an integer of this width.
+    pub(crate) fn with_width(self, width: Width) -> Typed {
+        match self.node {
+            Node::Input(slot, _) => Typed { node: Node::Input(slot, width), ..self },
+            node => Typed { node, ..self },
+        }
+    }
+
+    /// The same, a text that is known to be no document.
+    pub(crate) fn without_document(self) -> Typed {
+        let compute: Compute = Arc::new(|values| Ok(values[0].clone()));
+        Typed { kind: self.kind.clone(), node: Node::Branch(compute, Box::new(self)) }
+    }
+
+    /// How wide the type of its integers is.
+    pub(super) fn width(&self) -> Width {
+        let widest = |of: &mut dyn Iterator<Item = &Typed>| {
+            let widths = of.filter(|of| of.kind != Kind::Null).map(Typed::width);
+            widths.fold(Width::Short, |widest, width| if width > widest { width } else { widest })
+        };
+        match &self.node {
+            _ if self.kind == Kind::Year => Width::Short,
+            Node::Input(_, width) => *width,
+            Node::Branch(_, inner) => inner.width(),
+            Node::Coalesce(operands) => widest(&mut operands.iter()),
+            Node::Case(whens, otherwise) => {
+                widest(&mut whens.iter().map(|(_, result)| result).chain(otherwise.as_deref()))
+            }
+            _ => Width::Long,
+        }
+    }
+
     /// The same, as what is true or false.
     pub(crate) fn truth(of: Typed) -> Typed {
         let kind = of.kind.clone();
@@ -77,7 +131,7 @@ impl Typed {
     pub(super) fn is_constant(&self) -> bool {
         match &self.node {
             Node::Literal(_) => true,
-            Node::Input(_) | Node::Result(_) => false,
+            Node::Input(..) | Node::Result(_) => false,
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {
                 operands.iter().all(Typed::is_constant)
             }
@@ -101,7 +155,7 @@ impl Typed {
     /// Its value for a row.
     pub(crate) fn value(&self, row: &[Datum]) -> Result<Datum, Refusal> {
         match &self.node {
-            Node::Input(slot) | Node::Result(slot) => {
+            Node::Input(slot, _) | Node::Result(slot) => {
                 row.get(*slot).cloned().ok_or_else(|| Refusal::new("a column is missing"))
             }
             Node::Literal(datum) => Ok(datum.clone()),

@@ -122,6 +122,12 @@ pub(super) fn texts_of(name: &str) -> Option<u32> {
     TEXTS.iter().find(|(of, _)| *of == name).map(|(_, texts)| *texts)
 }
 
+/// Whether the digits that an operand shows are seen in what a function gives.
+pub(crate) fn shows_digits(name: &str) -> bool {
+    let short = name.match_indices(':').nth(1).map_or(name, |(end, _)| &name[..end]);
+    texts_of(short).is_some() || CHOICES.contains(&name)
+}
+
 /// The operands of a function as it takes them.
 ///
 /// # Errors
@@ -132,6 +138,9 @@ pub(super) fn resolved(name: &str, operands: Vec<Typed>, rules: &Rules) -> Resul
     }
     let refused = || Err(Refusal::new(format!("{name} of a column with ZEROFILL or of YEAR(2)")));
     let short = name.match_indices(':').nth(1).map_or(name, |(end, _)| &name[..end]);
+    if name == "strcmp" && rules.mysql && operands.iter().any(|of| of.kind.is_string()) {
+        return refused();
+    }
     if let Some(texts) = texts_of(short) {
         let taken = operands.into_iter().enumerate().map(|(at, of)| match texts.checked_shr(at as u32) {
             Some(bits) if bits & 1 == 1 || texts == ALL => text(of, rules),
@@ -232,12 +241,12 @@ fn text(operand: Typed, rules: &Rules) -> Result<Typed, Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::node::Node;
+    use super::super::node::{Node, Width};
     use super::*;
 
     fn column() -> Typed {
         let of = Box::new(Kind::Int { unsigned: true });
-        Typed { node: Node::Input(0), kind: Kind::Padded { of, width: Some(6) } }
+        Typed { node: Node::Input(0, Width::Long), kind: Kind::Padded { of, width: Some(6) } }
     }
 
     fn taken(name: &str, mysql: bool) -> Result<Option<String>, Refusal> {

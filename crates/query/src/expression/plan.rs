@@ -1,10 +1,10 @@
 //! Names resolved, types found: an expression's syntax becomes what is evaluated.
 
-use tanada_innodb::Column;
+use tanada_innodb::{Column, ColumnType};
 
 use super::collating::Collating;
 use super::datum::{Datum, Decimal};
-use super::node::{Node, Typed};
+use super::node::{Node, Typed, Width};
 use super::syntax::{Syntax, parse};
 use super::{
     Kind, MAX_DEPTH, Refusal, Rules, arithmetic, assign, cast, compare, conversions, dates, described,
@@ -135,7 +135,11 @@ impl Planner<'_> {
             self.parts.inputs.push(at);
             self.parts.inputs.len() - 1
         });
-        Ok(stored(slot, kind, self.rules))
+        let width = match column_type {
+            ColumnType::Integer { bytes, .. } => Width::of_bytes(*bytes),
+            _ => Width::Long,
+        };
+        Ok(stored(slot, kind, self.rules).with_width(width))
     }
 
     fn case(
@@ -158,7 +162,7 @@ impl Planner<'_> {
         }
         let mut compared = compared.into_iter();
         let operand = if operand.is_some() { compared.next() } else { None };
-        let mut kind = Kind::Null;
+        let mut common = Common::none();
         let mut planned = Vec::new();
         for (condition, (_, result)) in compared.zip(whens) {
             let condition = match &operand {
@@ -166,14 +170,14 @@ impl Planner<'_> {
                 None => condition,
             };
             let result = plain(self.typed(result)?)?;
-            kind = kind.common(&result.kind, self.rules.mysql)?;
+            common = common.with(&result, self.rules.mysql)?;
             planned.push((condition, result));
         }
         let otherwise = otherwise.map(|otherwise| plain(self.typed(otherwise)?)).transpose()?;
         if let Some(otherwise) = &otherwise {
-            kind = kind.common(&otherwise.kind, self.rules.mysql)?;
+            common = common.with(otherwise, self.rules.mysql)?;
         }
-        Ok(conditional(planned, otherwise, kind, self.rules))
+        Ok(conditional(planned, otherwise, common.kind, self.rules))
     }
 
     fn call(&mut self, name: &str, operands: &[Syntax]) -> Result<Typed, Refusal> {
@@ -243,7 +247,7 @@ pub(super) fn called(name: &str, typed: Vec<Typed>, rules: &Rules) -> Result<Typ
 
 /// The value at a position of the row: of a FLOAT(M,D) the double that it is, of a TIMESTAMP the local time.
 pub(crate) fn stored(slot: usize, kind: Kind, rules: &Rules) -> Typed {
-    let input = Typed { node: Node::Input(slot), kind };
+    let input = Typed { node: Node::Input(slot, Width::Long), kind };
     let number = match &input.kind {
         Kind::Padded { of, .. } => of.as_ref(),
         kind => kind,
@@ -297,27 +301,69 @@ fn operator(name: &str, mut typed: Vec<Typed>, rules: &Rules) -> Result<Typed, R
         }
         ("if", 3) => {
             let (otherwise, result, condition) = (typed.remove(2), typed.remove(1), typed.remove(0));
-            let kind = result.kind.common(&otherwise.kind, mysql)?;
-            Ok(conditional(vec![(condition, result)], Some(otherwise), kind, rules))
+            let common = Common::none().with(&result, mysql)?.with(&otherwise, mysql)?;
+            Ok(conditional(vec![(condition, result)], Some(otherwise), common.kind, rules))
         }
         ("nvl2", 3) if !mysql => {
             let (otherwise, result, of) = (typed.remove(2), typed.remove(1), typed.remove(0));
             let condition = arithmetic::not(arithmetic::is("null", of)?);
-            let kind = result.kind.common(&otherwise.kind, mysql)?;
-            Ok(conditional(vec![(condition, result)], Some(otherwise), kind, rules))
+            let common = Common::none().with(&result, mysql)?.with(&otherwise, mysql)?;
+            Ok(conditional(vec![(condition, result)], Some(otherwise), common.kind, rules))
         }
         ("coalesce" | "ifnull" | "nvl", 1..) => {
-            let mut kind = Kind::Null;
-            for operand in &typed {
-                kind = kind.common(&operand.kind, mysql)?;
-            }
+            let mut kind = Common::of(&typed, mysql)?.kind;
             if let (Kind::Choice(choice), true) = (&kind, mysql && typed.len() > 1) {
                 kind = Kind::Text(choice.collating.clone());
+            }
+            if kind == Kind::Year {
+                kind = Kind::Int { unsigned: true };
             }
             let operands = typed.into_iter().map(|of| conversions::branch(of, &kind, false)).collect();
             Ok(Typed { node: Node::Coalesce(operands), kind })
         }
         _ => function(name, &typed, rules),
+    }
+}
+
+/// What the results of an IF, COALESCE or GREATEST become together.
+#[derive(Debug, Clone)]
+pub(super) struct Common {
+    pub kind: Kind,
+    width: Width,
+}
+
+impl Common {
+    /// Of no results.
+    pub(super) fn none() -> Common {
+        Common { kind: Kind::Null, width: Width::Short }
+    }
+
+    /// Of all `results`.
+    pub(super) fn of(results: &[Typed], mysql: bool) -> Result<Common, Refusal> {
+        results.iter().try_fold(Common::none(), |common, result| common.with(result, mysql))
+    }
+
+    /// With another result. A FLOAT stays one beside an integer of up to 24 bits, and in MySQL before a BIGINT.
+    pub(super) fn with(self, result: &Typed, mysql: bool) -> Result<Common, Refusal> {
+        let is_whole = |kind: &Kind| matches!(kind, Kind::Int { .. } | Kind::Year);
+        let (width, double) = (result.width(), Kind::Double { decimals: None });
+        let kind = match (&self.kind, &result.kind) {
+            (Kind::Float, kind) if is_whole(kind) => match width {
+                Width::Short => Kind::Float,
+                Width::Long if mysql => Kind::Float,
+                _ => double,
+            },
+            (kind, Kind::Float) if is_whole(kind) => {
+                if self.width == Width::Short {
+                    Kind::Float
+                } else {
+                    double
+                }
+            }
+            (kind, other) => kind.common(other, mysql)?,
+        };
+        let width = if result.kind == Kind::Null || width < self.width { self.width } else { width };
+        Ok(Common { kind, width })
     }
 }
 
@@ -328,6 +374,8 @@ pub(super) fn conditional(
     kind: Kind,
     rules: &Rules,
 ) -> Typed {
+    // What is made of years alone is a number: the year 0 is 0. Its text in MySQL is that of the branch.
+    let kind = if kind == Kind::Year && !rules.mysql { Kind::Int { unsigned: true } } else { kind };
     let branch = |of: Typed| conversions::branch(of, &kind, rules.mysql);
     let whens = whens.into_iter().map(|(condition, result)| (condition, branch(result))).collect();
     let otherwise = otherwise.map(|otherwise| Box::new(branch(otherwise)));

@@ -10,8 +10,11 @@ use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::ScalarUDF;
 
 use super::simple::Simple;
-use crate::relation::types::{MYSQL_TYPE, ZEROS};
+use crate::relation::types::{DOCUMENT, MYSQL_TYPE, ZEROS};
 use crate::text::column_text;
+
+/// [`MYSQL_TYPE`] of YEAR.
+const YEAR: &str = "year";
 
 /// Names of the function by MySQL's and MariaDB's spelling.
 pub const JSON_VALUE: [&str; 2] = ["mysql_json_value", "mariadb_json_value"];
@@ -48,7 +51,7 @@ pub fn quoted(text: &str) -> String {
 fn values(arrays: &[ArrayRef], fields: &[FieldRef], mysql: bool) -> Result<ArrayRef> {
     let ([array], [field]) = (arrays, fields) else { return plan_err!("a value of JSON is of one value") };
     let mysql_type = field.metadata().get(MYSQL_TYPE).map_or("", String::as_str);
-    let is_json = mysql_type == "json";
+    let is_json = mysql_type == "json" || field.metadata().get(DOCUMENT).is_some_and(|of| of == "yes");
     let is_quoted = match array.data_type() {
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
             return exec_err!("binary values in JSON aggregates are not supported; CAST them AS CHAR");
@@ -71,9 +74,12 @@ fn values(arrays: &[ArrayRef], fields: &[FieldRef], mysql: bool) -> Result<Array
     let plain = |field: &Field| {
         let mut field = field.clone();
         field.metadata_mut().remove(ZEROS);
+        if mysql_type == YEAR {
+            field.metadata_mut().remove(MYSQL_TYPE);
+        }
         Arc::new(field)
     };
-    // MySQL's documents have numbers without the zeros of ZEROFILL.
+    // MySQL's documents have numbers without the zeros of ZEROFILL, and the year 0 as 0.
     let field = &if mysql { plain(field) } else { Arc::clone(field) };
     let (spelled, field) = match (mysql, array.data_type()) {
         // MySQL's JSON has times with microseconds.

@@ -23,6 +23,9 @@ pub const NOT_NULL_DATE: &str = "tanada.not_null_date";
 /// Metadata key of the width to which zeros fill the text of a number (ZEROFILL).
 pub const ZEROS: &str = "mysql.zeros";
 
+/// Metadata key of texts of MariaDB: `yes` if the server takes them for documents, `no` if it does not.
+pub const DOCUMENT: &str = "tanada.document";
+
 /// [`MYSQL_TYPE`] of YEAR(2).
 pub const SHORT_YEAR: &str = "year(2)";
 
@@ -49,6 +52,11 @@ pub fn field(column: &Column, server: Server) -> Field {
         && let Ok(kind) = serde_json::to_string(&kind)
     {
         metadata.insert(KIND.to_string(), kind);
+    }
+    // A definition that says nothing but the types leaves it open.
+    if server == Server::MariaDb && !column.declaration.type_text.is_empty() {
+        let is_document = if column.declaration.is_document { "yes" } else { "no" };
+        metadata.insert(DOCUMENT.to_string(), is_document.to_string());
     }
     if !nullable && matches!(column.column_type, ColumnType::Date | ColumnType::DateTime { .. }) {
         metadata.insert(NOT_NULL_DATE.to_string(), String::new());

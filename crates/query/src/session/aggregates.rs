@@ -13,9 +13,9 @@ use crate::functions::GROUP_CONCAT;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments, Ident, LimitClause, ObjectName, Offset, OffsetRows, Query,
-    Select, TableFactor, Value, VisitMut, VisitorMut, visit_expressions_mut,
+    BinaryOperator, CaseWhen, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, LimitClause, ObjectName, Offset,
+    OffsetRows, Query, Select, TableFactor, Value, VisitMut, VisitorMut, visit_expressions_mut,
 };
 
 /// Respells the aggregates of a statement, run with this default database.
@@ -92,6 +92,7 @@ fn aggregate(function: &mut Function, database: Option<&str>) -> Option<Expr> {
             let [mut sum, mut count] = [function.clone(), function.clone()];
             sum.name = named("sum");
             count.name = named("count");
+            count_numbers(&mut count);
             return Some(operation(Expr::Function(sum), BinaryOperator::Divide, Expr::Function(count)));
         }
         "database" | "schema" if plain_arguments(function)?.is_empty() => {
@@ -147,6 +148,19 @@ fn keeps_rows(function: &Function) -> bool {
     let FunctionArguments::List(list) = &function.args else { return false };
     let is_order = |clause: &FunctionArgumentClause| matches!(clause, FunctionArgumentClause::OrderBy(_));
     list.duplicate_treatment.is_some() || list.clauses.iter().any(is_order)
+}
+
+/// A distinct average counts numbers: `10` and `1e1` are one.
+fn count_numbers(count: &mut Function) {
+    let FunctionArguments::List(list) = &mut count.args else { return };
+    if list.duplicate_treatment != Some(DuplicateTreatment::Distinct) {
+        return;
+    }
+    if let [only] = list.args.as_mut_slice()
+        && let Some(expression) = expression_of(only)
+    {
+        *only = argument(call("number of", vec![expression]));
+    }
 }
 
 /// One text of the arguments, and the separator.
@@ -243,6 +257,10 @@ mod tests {
     #[test]
     fn averages_and_counts_of_several() {
         assert_eq!(respelled("select avg(a), std(b)"), "SELECT (sum(a) / count(a)), stddev_pop(b)");
+        assert_eq!(
+            respelled("select avg(distinct a)"),
+            "SELECT (sum(DISTINCT a) / count(DISTINCT number of(a)))"
+        );
         assert_eq!(
             respelled("select count(distinct a, b) from t"),
             "SELECT count(DISTINCT CASE WHEN ((a) IS NOT NULL AND (b) IS NOT NULL) THEN struct(a, b) END) FROM t"

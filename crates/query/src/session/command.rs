@@ -116,6 +116,15 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         ["DESCRIBE" | "DESC" | "EXPLAIN", _] | ["DESCRIBE" | "DESC" | "EXPLAIN", _, ".", _] => {
             Ok(Command::ShowColumns { table: table_name(&plain[1..])?, full: false, pattern: None })
         }
+        ["DESCRIBE" | "DESC", table, _]
+            if !matches!(*table, "SELECT" | "WITH" | "TABLE" | "VALUES" | "ANALYZE" | "VERBOSE" | "(") =>
+        {
+            let pattern = match plain[2] {
+                Token::SingleQuotedString(pattern) | Token::DoubleQuotedString(pattern) => pattern.clone(),
+                column => name(column)?,
+            };
+            Ok(Command::ShowColumns { table: table_name(&plain[1..2])?, full: false, pattern: Some(pattern) })
+        }
         // What Tanada has beside the servers: SHOW tanada.name, SHOW ALL.
         ["SHOW", "ALL"] | ["SHOW", "TANADA" | "DATAFUSION", ..] => Ok(Command::Query),
         ["SHOW", rest @ ..] => Err(not_shown(rest)),

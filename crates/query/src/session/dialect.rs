@@ -62,6 +62,47 @@ mod precedence {
     pub(super) const PERIOD: u8 = 100;
 }
 
+/// Words of other dialects that are names of columns without AS on the servers,
+const COLUMN_NAMES: [Keyword; 10] = [
+    Keyword::CLUSTER,
+    Keyword::DISTRIBUTE,
+    Keyword::END,
+    Keyword::EXCLUDE,
+    Keyword::MINUS,
+    Keyword::OFFSET,
+    Keyword::RETURNING,
+    Keyword::SORT,
+    Keyword::TOP,
+    Keyword::VIEW,
+];
+
+/// and of tables.
+const TABLE_NAMES: [Keyword; 23] = [
+    Keyword::ANTI,
+    Keyword::ARRAY,
+    Keyword::ASOF,
+    Keyword::CLUSTER,
+    Keyword::CONNECT,
+    Keyword::DISTRIBUTE,
+    Keyword::END,
+    Keyword::FORMAT,
+    Keyword::GLOBAL,
+    Keyword::MATCH_RECOGNIZE,
+    Keyword::MINUS,
+    Keyword::OPEN,
+    Keyword::OUTPUT,
+    Keyword::PIVOT,
+    Keyword::PREWHERE,
+    Keyword::SAMPLE,
+    Keyword::SEMI,
+    Keyword::SETTINGS,
+    Keyword::SORT,
+    Keyword::START,
+    Keyword::TOP,
+    Keyword::UNPIVOT,
+    Keyword::VIEW,
+];
+
 impl ServerDialect {
     /// Precedence of an operator that is written as a word.
     fn of_word(keyword: Keyword, parser: &Parser) -> Option<u8> {
@@ -148,8 +189,12 @@ impl Dialect for ServerDialect {
         allow_extract_custom,
     );
 
+    fn is_column_alias(&self, keyword: &Keyword, parser: &mut Parser) -> bool {
+        COLUMN_NAMES.contains(keyword) || self.0.is_column_alias(keyword, parser)
+    }
+
     fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
-        self.0.is_table_factor_alias(explicit, keyword, parser)
+        TABLE_NAMES.contains(keyword) || self.0.is_table_factor_alias(explicit, keyword, parser)
     }
 
     fn prec_value(&self, operator: Precedence) -> u8 {

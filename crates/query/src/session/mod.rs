@@ -55,7 +55,7 @@ use datafusion::logical_expr::ScalarUDF;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use parking_lot::{Mutex, RwLock};
 use tanada_innodb::schema::Server;
-use tanada_innodb::{Catalog, Environment, Files, MountOptions, PageCache, PageCacheCounters};
+use tanada_innodb::{Beside, Catalog, Environment, Files, MountOptions, PageCache, PageCacheCounters};
 use tanada_io::{ExecutorOptions, Executors, Method};
 use tanada_volume::directory::Directory;
 
@@ -327,9 +327,7 @@ impl Session {
                 None
             }
             Command::Set(assignments) => {
-                for assignment in assignments {
-                    self.assign(assignment).await?;
-                }
+                self.assign(assignments).await?;
                 None
             }
             Command::Transaction => None,
@@ -442,7 +440,10 @@ impl Session {
     async fn table(&self, name: &TableName) -> Result<Arc<InnodbTable>> {
         let database = self.database_or_default(name.database.as_deref())?;
         let table = database.open_table(&name.table).await?;
-        table.ok_or_else(|| no_table(&name.table, database.name()))
+        match table {
+            Some(table) => Ok(table),
+            None => Err(no_table_but(database.beside(&name.table).await?, &name.table, database.name())),
+        }
     }
 
     fn database_or_default(&self, name: Option<&str>) -> Result<Arc<Database>> {
@@ -491,6 +492,27 @@ fn headed(header: &str, pattern: Option<&str>) -> String {
 
 fn no_table(table: &str, database: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("no table '{table}' in database '{database}'; see SHOW TABLES"))
+}
+
+/// What is said of a name that is no table of InnoDB.
+fn no_table_but(beside: Option<Beside>, table: &str, database: &str) -> Error {
+    let message = match beside {
+        None => return no_table(table, database),
+        Some(Beside::Engine(engine)) => {
+            format!("table {database}.{table} is of {engine}; only tables of InnoDB are read")
+        }
+        Some(Beside::Missing(path)) => format!(
+            "table {database}.{table} is in the dictionary, but its file {} is missing: it was removed, or the table is \
+             discarded (ALTER TABLE ... DISCARD TABLESPACE)",
+            path.display()
+        ),
+        Some(Beside::View { .. }) => {
+            format!(
+                "'{database}.{table}' is a view: SHOW CREATE VIEW tells its query, its columns are not described"
+            )
+        }
+    };
+    Error::new(ErrorKind::Unsupported, message)
 }
 
 /// A stream of one batch, or of none.

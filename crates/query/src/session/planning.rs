@@ -24,6 +24,7 @@ use super::{
 };
 use crate::binding::orders_dates;
 use crate::catalog::Database;
+use crate::predict::{predict, row_estimates};
 use crate::{Error, ErrorKind, Result};
 use tanada_innodb::Beside;
 use tanada_innodb::schema::Server;
@@ -157,12 +158,7 @@ impl Session {
         let database = home.name();
         let (query, columns) = match home.beside(name).await? {
             Some(Beside::View { query, columns }) => (query, columns),
-            Some(Beside::Engine(engine)) => {
-                let message =
-                    format!("table {database}.{name} is of {engine}; only tables of InnoDB are read");
-                return Err(Error::new(ErrorKind::Unsupported, message));
-            }
-            None => return Err(super::no_table(name, database)),
+            other => return Err(super::no_table_but(other, name, database)),
         };
         if found.views >= MAX_VIEWS {
             let message = format!("view {database}.{name} is made of too many views");
@@ -221,15 +217,34 @@ impl Session {
         let state = self.state_for(&context);
         let header = prepared.header.clone();
         let (explained, plan) = self.planned(prepared, &state).await?;
-        let placement = match explained {
-            Some(inner) => self.planned_placement(inner, text.clone(), &state, &context).await?,
+        let explained = match explained {
+            Some(inner) => Some(explain::plan_of(inner, &state).await?),
             None => None,
         };
+        let placement = match &explained {
+            Some(inner) => self.planned_placement(inner, text.clone(), &context).await,
+            None => None,
+        };
+        let predicted =
+            |plan: &Arc<dyn ExecutionPlan>| predict(plan, context.options(), context.executors().threads());
+        let prediction = explained.as_ref().map(predicted);
+        let analyzed = explain::analyzed(&plan).map(|inner| (predicted(&inner), inner));
         let ending = self.announce(text, &plan, &context).await;
         context.run();
         let mut stream = execute_stream(Arc::clone(&plan), Arc::new(TaskContext::from(&state)))?;
+        if let Some(prediction) = prediction {
+            stream = explain::with_row(stream, "prediction", move || prediction.to_string());
+        }
+        if let Some((prediction, inner)) = analyzed {
+            let running = Instant::now();
+            stream = explain::with_row(stream, "prediction", move || {
+                let taken_ms = running.elapsed().as_secs_f64() * 1e3;
+                let rows: Vec<String> = row_estimates(&inner).iter().map(|row| format!("\n{row}")).collect();
+                format!("{prediction}; it took {taken_ms:.1} ms{}", rows.concat())
+            });
+        }
         if let Some(placement) = placement {
-            stream = explain::with_row(stream, "placement", &placement);
+            stream = explain::with_row(stream, "placement", move || placement);
         }
         Ok(QueryResult::new(stream, Some(plan), context, begun).under(header).ending_with(ending))
     }

@@ -12,7 +12,8 @@ use super::context::QueryContext;
 use super::information::InformationSchema;
 use super::status::{STATUS, StatusSchema};
 use super::{
-    INFORMATION_SCHEMA, Session, answer, create_table, create_view, headed, liked, no_table, variables,
+    INFORMATION_SCHEMA, Session, answer, create_table, create_view, headed, liked, no_table, no_table_but,
+    variables,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -132,12 +133,7 @@ impl Session {
         let Some(table) = database.open_table(&name.table).await? else {
             return match database.beside(&name.table).await? {
                 Some(Beside::View { .. }) => self.created_view(&database, &name.table).await,
-                Some(Beside::Engine(engine)) => {
-                    let message =
-                        format!("table {} is of {engine}; only tables of InnoDB are read", name.table);
-                    Err(Error::new(ErrorKind::Unsupported, message))
-                }
-                None => Err(no_table(&name.table, database.name())),
+                other => Err(no_table_but(other, &name.table, database.name())),
             };
         };
         let definition = table.table().definition();

@@ -19,6 +19,7 @@ mod created;
 mod described;
 #[path = "../../../innodb/tests/fixtures/mod.rs"]
 mod fixtures;
+mod imported;
 mod informed;
 mod kinds;
 mod random;

@@ -17,6 +17,9 @@ use crate::{Lsn, PageNo, SpaceId};
 const SAME_PAGE: u8 = 0x80;
 const TYPE_MASK: u8 = 0x70;
 const FREE_PAGE: u8 = 0x00;
+/// Records of a file, where no page came before.
+const FILE_CREATE: u8 = 0x80;
+const FILE_DELETE: u8 = 0x90;
 /// Notes that change nothing.
 const OPTION: u8 = 0x70;
 
@@ -35,22 +38,31 @@ pub(super) fn add_mariadb(
         rest = later;
         let same = record[0] & SAME_PAGE != 0;
         if !same {
-            // A length that does not fit the first byte comes before the page.
-            let at = if record[0] & 15 == 0 {
-                1 + number(record.get(1..)).map_or(5, |(_, bytes)| bytes)
-            } else {
-                1
-            };
+            let at = place_of_space(record);
             let space = number(record.get(at..));
             let page = space.and_then(|(_, bytes)| number(record.get(at + bytes..)));
             current = space.zip(page).map(|((space, _), (page, _))| (SpaceId(space), PageNo(page)));
         }
-        let Some((space, page)) = current else { continue };
+        let Some((space, page)) = current else {
+            if matches!(record[0] & (SAME_PAGE | TYPE_MASK), FILE_CREATE | FILE_DELETE) {
+                let named = number(record.get(place_of_space(record)..));
+                named.into_iter().for_each(|(space, _)| pages.replaced(SpaceId(space)));
+            }
+            continue;
+        };
         match record[0] & TYPE_MASK {
             FREE_PAGE => pages.freed(space, page),
             OPTION => {}
             _ => pages.changed(space, page, lsn),
         }
+    }
+}
+
+/// Where a record names its tablespace: behind a length that does not fit the first byte.
+fn place_of_space(record: &[u8]) -> usize {
+    match record[0] & 15 {
+        0 => 1 + number(record.get(1..)).map_or(5, |(_, bytes)| bytes),
+        _ => 1,
     }
 }
 
@@ -147,6 +159,13 @@ mod tests {
         // A record about a file.
         add_mariadb(&[0xb4, 6, 0, b'a', b'b'], Lsn(200), length, &mut pages);
         assert_eq!(pages.of(SpaceId(6)), None);
+        // Another file took the place of the one that was deleted.
+        add_mariadb(&[0x94, 6, 0, b'a', b'b'], Lsn(300), length, &mut pages);
+        assert!(pages.of(SpaceId(5)).is_some());
+        add_mariadb(&[0x94, 5, 0, b'a', b'b'], Lsn(300), length, &mut pages);
+        assert_eq!(pages.of(SpaceId(5)), None);
+        add_mariadb(&[0x34, 5, 3, 1, 2], Lsn(400), length, &mut pages);
+        assert_eq!(pages.of(SpaceId(5)).unwrap()[&PageNo(3)], Lsn(400));
     }
 
     #[test]

@@ -201,7 +201,7 @@ pub(crate) fn value(expression: Expr) -> Result<Expr> {
         Expr::RLike { negated, expr, pattern, .. } => {
             not(negated, call("regexp", values(vec![*expr, *pattern])?))
         }
-        Expr::Case { .. } if functions::is_row(&expression) => expression,
+        Expr::Case { .. } if functions::is_row(&expression) => row_of_values(expression)?,
         Expr::Case { operand, conditions, else_result, .. } => {
             case(operand.as_deref(), conditions, else_result.as_deref())?
         }
@@ -250,6 +250,17 @@ fn collated(of: Expr, collation: &str) -> Result<Expr> {
 
 fn is_row(expression: &Expr) -> bool {
     matches!(expression, Expr::Tuple(_))
+}
+
+/// A row of values as COUNT(DISTINCT a, b) takes it, with its parts lowered.
+fn row_of_values(mut expression: Expr) -> Result<Expr> {
+    if let Expr::Case { conditions, .. } = &mut expression {
+        for when in conditions {
+            when.condition = condition(when.condition.clone())?;
+            when.result = value(when.result.clone())?;
+        }
+    }
+    Ok(expression)
 }
 
 /// `of IN (list)`.

@@ -1,8 +1,8 @@
 //! Calls of functions: aggregates and windows stay the engine's, all others become the server's.
 
 use datafusion::sql::sqlparser::ast::{
-    CharacterLength, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, ObjectName, Value, WindowSpec, WindowType,
+    CharacterLength, DataType, DateTimeField, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, ObjectName, Value, WindowFrameBound, WindowSpec, WindowType,
 };
 
 use super::expression::{call, condition, shifted, value, values};
@@ -153,7 +153,45 @@ fn lower_window(window: &mut WindowSpec) -> Result<()> {
     for key in &mut window.partition_by {
         *key = value(key.clone())?;
     }
+    if let Some(frame) = &mut window.window_frame {
+        let bounds = std::iter::once(&mut frame.start_bound).chain(frame.end_bound.as_mut());
+        for bound in bounds {
+            if let WindowFrameBound::Preceding(Some(by)) | WindowFrameBound::Following(Some(by)) = bound {
+                lower_span(by)?;
+            }
+        }
+    }
     window.order_by.iter_mut().try_for_each(super::sort_key)
+}
+
+/// A span of time as a bound of a frame, `INTERVAL 3 DAY`, as the engine spells it.
+fn lower_span(bound: &mut Expr) -> Result<()> {
+    let Expr::Interval(span) = bound else { return Ok(()) };
+    let not_here = || unsupported(format!("{span} as a bound of a window's frame"));
+    let count = match span.value.as_ref() {
+        Expr::Value(count) => match &count.value {
+            Value::Number(digits, _) | Value::SingleQuotedString(digits) => digits.trim().parse::<u32>(),
+            _ => return Err(not_here()),
+        },
+        _ => return Err(not_here()),
+    };
+    let count = count.map_err(|_| not_here())?;
+    let (count, unit) = match &span.leading_field {
+        Some(DateTimeField::Quarter) => (count.checked_mul(3).ok_or_else(not_here)?, DateTimeField::Month),
+        Some(
+            unit @ (DateTimeField::Year
+            | DateTimeField::Month
+            | DateTimeField::Week(None)
+            | DateTimeField::Day
+            | DateTimeField::Hour
+            | DateTimeField::Minute
+            | DateTimeField::Second),
+        ) if span.last_field.is_none() => (count, unit.clone()),
+        _ => return Err(not_here()),
+    };
+    *span.value = Expr::Value(Value::SingleQuotedString(count.to_string()).into());
+    span.leading_field = Some(unit);
+    Ok(())
 }
 
 /// The arguments of a call without any clause.

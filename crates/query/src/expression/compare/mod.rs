@@ -32,6 +32,10 @@ pub(super) fn strict(operator: &str, left: Typed, right: Typed, rules: &Rules) -
 
 /// A comparison of CASE and of MySQL's lists, where a year of two digits has no century.
 pub(super) fn in_case(operator: &str, left: Typed, right: Typed, rules: &Rules) -> Result<Typed, Refusal> {
+    // MySQL compares a document with a number as a number here, and with a text as the text that it is printed as.
+    if rules.mysql && (left.kind == Kind::Json) != (right.kind == Kind::Json) {
+        return Err(Refusal::new("CASE of a document and another value"));
+    }
     let way = match way::of(&left, &right, operator, rules)? {
         Some(Way::Years) => Some(way::of_numbers(&left.kind, &right.kind)),
         way => way,
@@ -209,8 +213,13 @@ pub(super) fn extreme(greatest: bool, operands: Vec<Typed>, rules: &Rules) -> Re
     if kinds.contains(&Kind::Json) {
         return Err(Refusal::new("the greatest of values of several types"));
     }
-    for kind in &kinds[1..] {
-        common = common.common(kind, rules.mysql)?;
+    match rules.mysql {
+        true => common = super::plan::Common::of(&operands, true)?.kind,
+        false => {
+            for kind in &kinds[1..] {
+                common = common.common(kind, false)?;
+            }
+        }
     }
     // MariaDB compares numbers and texts as numbers, MySQL as texts.
     if has_text && has_number && !rules.mysql {
@@ -227,6 +236,9 @@ pub(super) fn extreme(greatest: bool, operands: Vec<Typed>, rules: &Rules) -> Re
         Kind::Text(collating) => Some(Way::Texts(collating.clone())),
         _ => way::of(&shown, &shown, "greatest", rules)?,
     };
+    if kinds.iter().all(|kind| matches!(kind, Kind::Year | Kind::Null)) && common == Kind::Year {
+        common = Kind::Int { unsigned: true };
+    }
     let takes_last = greatest && rules.mysql && matches!(way, Some(Way::Texts(_)));
     let (result, rules) = (common.clone(), *rules);
     let compute = move |values: &[Datum]| {
@@ -264,8 +276,9 @@ pub(super) fn null_if(left: Typed, right: Typed, rules: &Rules) -> Result<Typed,
     let kind = match &left.kind {
         // MariaDB's ENUM out of it is a text.
         Kind::Choice(choice) if !rules.mysql => Kind::Text(choice.collating.clone()),
-        // The year 0 is shown as 0.
+        // The year 0 is shown as 0, and a BIT of MariaDB as a number.
         Kind::Year => Kind::Int { unsigned: true },
+        Kind::Bit { .. } if !rules.mysql => Kind::Int { unsigned: true },
         kind => kind.clone(),
     };
     let equal = comparison("=", left.clone(), right, rules)?;

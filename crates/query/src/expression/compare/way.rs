@@ -77,7 +77,7 @@ fn uncomparable(left: &Typed, right: &Typed) -> Refusal {
 fn years(left: &Typed, right: &Typed) -> Way {
     let pair = [(left, right), (right, left)];
     let short = pair.iter().any(|(year, other)| {
-        year.kind == Kind::Year && matches!(year.node, Node::Input(_)) && other.is_constant()
+        year.kind == Kind::Year && matches!(year.node, Node::Input(..)) && other.is_constant()
     });
     match short {
         true => Way::Years,
@@ -95,7 +95,7 @@ fn number_with_text(number: &Typed, text: &Typed, rules: &Rules) -> Way {
     let is_exact = match &number.kind {
         Kind::Bit { .. } => false,
         Kind::Decimal { .. } => true,
-        kind => kind.scale().is_some() && (!rules.mysql || matches!(number.node, Node::Input(_))),
+        kind => kind.scale().is_some() && (!rules.mysql || matches!(number.node, Node::Input(..))),
     };
     Way::Numbers { as_doubles: !(is_exact && text.is_constant()) }
 }

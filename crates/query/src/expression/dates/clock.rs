@@ -1,6 +1,6 @@
 //! The current time, Unix time and time zones: `NOW`, `UNIX_TIMESTAMP`, `FROM_UNIXTIME`, `CONVERT_TZ`.
 
-use super::operand::{As, constant, fsp, moment};
+use super::operand::{As, constant, digits_of_seconds, fsp, moment};
 use crate::expression::calendar::DAY;
 use crate::expression::datum::{Datum, Decimal, Number};
 use crate::expression::node::{Node, Typed};
@@ -120,17 +120,18 @@ pub(super) fn from_unixtime(of: Typed, rules: &Rules) -> Result<Typed, Refusal> 
     let fsp = match &from {
         kind if kind.is_temporal() => return Err(Refusal::new("a date as Unix time")),
         // MariaDB shows as many digits as each value has.
-        Kind::Text(_) | Kind::Double { .. } | Kind::Float if !rules.mysql => {
-            return Err(Refusal::new("a DOUBLE or a text as Unix time"));
+        Kind::Text(_) | Kind::Bytes | Kind::Double { .. } | Kind::Float if !rules.mysql => {
+            return Err(Refusal::new("a DOUBLE, a text or bytes as Unix time"));
         }
-        Kind::Text(_) => 6,
-        kind => kind.scale().map_or(6, |scale| scale.min(6)),
+        kind => digits_of_seconds(kind, rules),
     };
     let rules = *rules;
     Ok(Typed::call(Kind::DateTime { fsp }, vec![of], move |values| {
         let exact = match (&values[0], values[0].number(&from)?) {
             (_, None) => return Ok(Datum::Null),
-            (Datum::Text(text), _) => Decimal::prefix(text).ok_or_else(Refusal::digits)?,
+            (Datum::Text(text), _) if matches!(from, Kind::Text(_)) => {
+                Decimal::prefix(text).ok_or_else(Refusal::digits)?
+            }
             (_, Some(Number::Double(number))) => {
                 Decimal::prefix(&format!("{number:e}")).ok_or_else(Refusal::digits)?
             }

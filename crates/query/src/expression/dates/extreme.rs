@@ -1,6 +1,6 @@
 //! GREATEST and LEAST of dates and times among texts and numbers, which are read as dates or times.
 //!
-//! What is none is the zero date of MariaDB; MySQL shows parts of its memory then, which is refused here.
+//! What is none is refused: it is the zero date or NULL to MariaDB, and MySQL shows parts of its memory then.
 
 use std::cmp::Ordering;
 
@@ -80,7 +80,8 @@ fn parts(value: &Datum, kind: &Kind, rules: &Rules) -> Result<(i64, i64, i64, i6
         }
         value => match date(value, kind, rules)? {
             Some((civil, _)) => civil,
-            None => Civil { year: 0, month: 0, day: 0, micros: 0 },
+            // MariaDB gives the zero date or NULL, by how the value is spelled and what stands before it.
+            None => return Err(Refusal::new(format!("{kind} that is no date beside a date"))),
         },
     };
     Ok((civil.year, civil.month, civil.day, civil.micros))

@@ -241,7 +241,8 @@ fn of_number(
     let (full, has_time) = match number {
         ..0 => return Ok(None),
         0..101 if is_strict => return odd(),
-        0 => (0, false),
+        // A fraction of a second may stand beside the zero date.
+        0 => (0, micros != 0),
         1..101 => return Ok(None),
         691_232..700_101 => return odd(),
         101..1_000_000 => (century(number, 10_000).unwrap_or(0) * DATE, false),
@@ -283,6 +284,15 @@ fn of_clock(number: i64, micros: i64, rules: &Rules) -> Option<i64> {
     }
 }
 
+/// Digits of a second that are shown of a number of seconds.
+pub(super) fn digits_of_seconds(kind: &Kind, rules: &Rules) -> u8 {
+    match kind {
+        Kind::Choice(_) if !rules.mysql => 0,
+        Kind::Double { decimals: Some(decimals) } => (*decimals).min(6),
+        kind => kind.scale().map_or(6, |scale| scale.min(6)),
+    }
+}
+
 /// What an operand is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum As {
@@ -296,7 +306,9 @@ pub(super) fn fsp(of: &Typed, wanted: As, rules: &Rules) -> Result<u8, Refusal> 
     Ok(match &of.kind {
         Kind::Time { fsp } | Kind::DateTime { fsp } => *fsp,
         Kind::Decimal { scale } => (*scale).min(6),
+        Kind::Double { decimals: Some(decimals) } => (*decimals).min(6),
         Kind::Double { .. } | Kind::Float => 6,
+        Kind::Choice(_) if !rules.mysql => 0,
         Kind::Text(_) | Kind::Choice(_) => match constant(of) {
             None => 6,
             Some(Ok(Datum::Text(text))) => spelled_fsp(&text, wanted, rules)?,
@@ -324,7 +336,7 @@ fn spelled_fsp(text: &str, wanted: As, rules: &Rules) -> Result<u8, Refusal> {
 pub(super) fn constant(of: &Typed) -> Option<Result<Datum, Refusal>> {
     fn is_constant(of: &Typed) -> bool {
         match &of.node {
-            Node::Input(_) | Node::Result(_) | Node::Stored(..) => false,
+            Node::Input(..) | Node::Result(_) | Node::Stored(..) => false,
             Node::Literal(_) => true,
             Node::Branch(_, inner) | Node::Truth(inner) => is_constant(inner),
             Node::Call(_, operands) | Node::Logical(_, operands) | Node::Coalesce(operands) => {

@@ -3,7 +3,7 @@
 use super::civil::Civil;
 use super::fields::DAYS_TO_EPOCH;
 use super::format::text;
-use super::operand::{As, Moment, date, either, fsp, moment, time};
+use super::operand::{As, Moment, date, digits_of_seconds, either, fsp, moment, time};
 use super::spelling::{self, clipped};
 use crate::expression::calendar::{self, DAY, MAX_TIME};
 use crate::expression::datum::{Datum, Decimal, Number};
@@ -69,24 +69,31 @@ pub(super) fn function(name: &str, of: &Typed, rules: &Rules) -> Result<Option<T
 fn sec_to_time(of: Typed, rules: &Rules) -> Result<Typed, Refusal> {
     let (from, rules) = (of.kind.clone(), *rules);
     let fsp = match &from {
-        Kind::Text(_) => 6,
         kind if kind.is_temporal() => return Err(Refusal::new("a date as seconds")),
-        kind => kind.scale().map_or(6, |scale| scale.min(6)),
+        kind => digits_of_seconds(kind, &rules),
     };
     Ok(Typed::call(Kind::Time { fsp }, vec![of], move |values| {
-        let Some(exact) = exact(&values[0], &from)? else { return Ok(Datum::Null) };
+        let Some(exact) = exact(&values[0], &from, rules.mysql)? else { return Ok(Datum::Null) };
         let exact = if rules.mysql { exact.rounded(6)? } else { exact.truncated(6)?.rounded(6)? };
         let micros = i64::try_from(exact.units().clamp(-(1 << 60), 1 << 60)).unwrap_or(i64::MAX);
         Ok(Datum::Time(clipped(micros.abs(), &rules) * micros.signum()))
     }))
 }
 
-/// A number exactly, a text by the digits that it begins with.
-fn exact(value: &Datum, kind: &Kind) -> Result<Option<Decimal>, Refusal> {
+/// A number exactly, a text by the digits that it begins with. MariaDB cuts the fraction of a double to microseconds.
+fn exact(value: &Datum, kind: &Kind, mysql: bool) -> Result<Option<Decimal>, Refusal> {
     Ok(Some(match (value, kind) {
         (Datum::Text(text), Kind::Text(_)) => Decimal::prefix(text).ok_or_else(Refusal::digits)?,
         (value, kind) => match value.number(kind)? {
             None => return Ok(None),
+            Some(Number::Double(number)) if !mysql && number.abs() < 1e12 => {
+                let fraction = (number.abs().fract() * SECOND as f64) as i64;
+                let micros = number.abs().trunc() as i64 * SECOND + fraction;
+                if number < 0.0 && micros == 0 {
+                    return Err(Refusal::new("a negative time of zero"));
+                }
+                Decimal::new((micros * if number < 0.0 { -1 } else { 1 }).into(), 6)
+            }
             Some(Number::Double(number)) => {
                 Decimal::prefix(&format!("{number:e}")).ok_or_else(Refusal::digits)?
             }
@@ -232,11 +239,11 @@ pub(super) fn of_parts(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Ref
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
     let fsp = match &kinds[2] {
         kind if kind.is_temporal() => return Err(Refusal::new("a date as seconds")),
-        kind => kind.scale().map_or(6, |scale| scale.min(6)),
+        kind => digits_of_seconds(kind, rules),
     };
     let rules = *rules;
     Ok(Typed::call(Kind::Time { fsp }, operands, move |values| {
-        let Some(seconds) = exact(&values[2], &kinds[2])? else { return Ok(Datum::Null) };
+        let Some(seconds) = exact(&values[2], &kinds[2], rules.mysql)? else { return Ok(Datum::Null) };
         let (Some(hour), Some(minute)) = (whole(&values[0], &kinds[0])?, whole(&values[1], &kinds[1])?)
         else {
             return Ok(Datum::Null);
@@ -260,7 +267,11 @@ pub(super) fn of_parts(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Ref
 /// A whole number, also of a text's digits.
 fn whole(value: &Datum, kind: &Kind) -> Result<Option<i128>, Refusal> {
     match value {
-        Datum::Text(text) if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() => {
+        Datum::Text(text)
+            if matches!(kind, Kind::Text(_))
+                && text.bytes().all(|byte| byte.is_ascii_digit())
+                && !text.is_empty() =>
+        {
             text.parse().map(Some).map_err(|_| Refusal::digits())
         }
         value => value.whole(kind),

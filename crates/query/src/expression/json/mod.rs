@@ -29,12 +29,60 @@ const SIGNED: Kind = Kind::Int { unsigned: false };
 /// A function of documents; `None` if there is none of that name.
 pub(super) fn function(name: &str, operands: &[Typed], rules: &Rules) -> Result<Option<Typed>, Refusal> {
     let mysql = rules.mysql;
+    let checked = if mysql { None } else { read_to_the_fault(name, operands) };
+    let operands = checked.as_deref().unwrap_or(operands);
     for of in [read::function, search::function, write::function, value::function, normal::function] {
         if let Some(found) = of(name, operands, mysql)? {
             return Ok(Some(found));
         }
     }
     Ok(None)
+}
+
+/// The operands of functions of MariaDB that read a number or word and do not mind what is behind it: of `1 day` these
+/// find the number 1. Such a text is refused.
+fn read_to_the_fault(name: &str, operands: &[Typed]) -> Option<Vec<Typed>> {
+    let documents = match name {
+        "json_value" | "json_exists" | "json_search" => 1,
+        "json_length" if operands.len() == 2 => 1,
+        "json_contains" | "json_overlaps" => 2,
+        "json_merge" | "json_merge_preserve" | "json_merge_patch" => operands.len(),
+        _ => return None,
+    };
+    let is_text = |of: &Typed| matches!(of.kind, Kind::Text(_));
+    if !operands.iter().take(documents).any(is_text) {
+        return None;
+    }
+    let checked = operands.iter().cloned().enumerate().map(|(at, of)| match at < documents && is_text(&of) {
+        true => Typed::call(of.kind.clone(), vec![of], |values| {
+            if let Datum::Text(text) = &values[0]
+                && begins_with_scalar(text)
+                && matches!(parse(text, false)?, Parsed::Invalid)
+            {
+                return Err(Refusal::new("a text that begins with a JSON value and is none"));
+            }
+            Ok(values[0].clone())
+        }),
+        false => of,
+    });
+    Some(checked.collect())
+}
+
+/// Whether MariaDB finds a number or word at the begin of a text, whatever is behind it.
+fn begins_with_scalar(text: &str) -> bool {
+    let text = text.trim_start_matches([' ', '\t', '\n', '\r']);
+    if let Some(rest) = text.strip_prefix('-') {
+        return !rest.is_empty();
+    }
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let whole = digits(text);
+    if whole == 0 {
+        return ["true", "false", "null"].iter().any(|word| text.starts_with(word));
+    }
+    let rest = &text[whole..];
+    let rest = rest.strip_prefix('.').map_or(rest, |fraction| &fraction[digits(fraction)..]);
+    // A number that ends within its exponent is none.
+    !matches!(rest, "e" | "E" | "e+" | "E+" | "e-" | "E-")
 }
 
 /// The type of a text out of a document: MariaDB's compares as the document does.

@@ -6,7 +6,12 @@ use super::super::strings::ascii;
 use super::super::{Kind, Refusal};
 use super::document::{Json, JsonText, Parsed, parse};
 use super::spans::{Whole, in_order};
-use super::{Found, SIGNED, at_path, document, document_kind, of_document, path_of, text_kind};
+use super::{
+    Found, SIGNED, at_path, begins_with_scalar, document, document_kind, of_document, path_of, text_kind,
+};
+
+/// Most letters that MySQL's JSON_VALUE gives, unless it is told another length.
+const MAX_VALUE_LETTERS: usize = 512;
 
 pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
     let operands = operands.to_vec();
@@ -14,6 +19,7 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         ("json_extract", 2..) | ("->", 2) => extract(operands, mysql)?,
         ("->>", 2) => unquote(extract(operands, mysql)?, mysql)?,
         ("json_unquote", 1) => unquote(operands.into_iter().next().ok_or_else(missing)?, mysql)?,
+        ("json_value", 2) if mysql => short_value(operands)?,
         ("json_value", 2) => value(operands, mysql)?,
         ("json_value", 3) if mysql => value_of_length(operands)?,
         ("json_query", 2) if !mysql => {
@@ -27,13 +33,13 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
                 None => Datum::Null,
             })
         })?,
+        ("json_length", 1) if !mysql && matches!(operands[0].kind, Kind::Text(_)) => {
+            super::textual(&operands[0], mysql)?;
+            let kind = operands[0].kind.clone();
+            Typed::call(SIGNED, operands, move |values| length_of_text(&values[0], &kind))
+        }
         ("json_length", 1 | 2) => of_document(operands, SIGNED, mysql, |document, values, kinds| {
-            Ok(match at_path(document, values, kinds)? {
-                None => Datum::Null,
-                Some(Json::Array(elements)) => Datum::Int(elements.len() as i64),
-                Some(Json::Object(members)) => Datum::Int(members.len() as i64),
-                Some(_) => Datum::Int(1),
-            })
+            Ok(at_path(document, values, kinds)?.map_or(Datum::Null, |found| length(&found)))
         })?,
         ("json_depth", 1) => {
             of_document(operands, SIGNED, mysql, |document, _, _| Ok(Datum::Int(document.depth() as i64)))?
@@ -81,6 +87,25 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         }
         _ => return Ok(None),
     }))
+}
+
+fn length(document: &Json) -> Datum {
+    Datum::Int(match document {
+        Json::Array(elements) => elements.len() as i64,
+        Json::Object(members) => members.len() as i64,
+        _ => 1,
+    })
+}
+
+/// MariaDB's `JSON_LENGTH` of a text, of which it reads no more than a number or word at the begin.
+fn length_of_text(value: &Datum, kind: &Kind) -> Result<Datum, Refusal> {
+    match value {
+        Datum::Text(text) if begins_with_scalar(text) => Ok(Datum::Int(1)),
+        value => match document(value, kind, false)? {
+            Found::Null => Ok(Datum::Null),
+            Found::Document(document) => Ok(length(&document)),
+        },
+    }
 }
 
 /// MariaDB's `JSON_QUERY`: the array or object at a path, as it stands in the document.
@@ -166,6 +191,15 @@ fn value(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
     }))
 }
 
+/// MySQL's `JSON_VALUE` of a CHAR(512), which is NULL if it is longer.
+fn short_value(operands: Vec<Typed>) -> Result<Typed, Refusal> {
+    let of = value(operands, true)?;
+    Ok(Typed::call(of.kind.clone(), vec![of], |values| match &values[0] {
+        Datum::Text(text) if text.chars().count() > MAX_VALUE_LETTERS => Ok(Datum::Null),
+        value => Ok(value.clone()),
+    }))
+}
+
 /// `JSON_VALUE(document, path RETURNING CHAR(n))`.
 fn value_of_length(mut operands: Vec<Typed>) -> Result<Typed, Refusal> {
     let length = match operands.pop().as_ref().and_then(Typed::literal) {
@@ -229,10 +263,14 @@ fn valid(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
     let kind = operands[0].kind.clone();
     super::textual(&operands[0], mysql)?;
     Ok(Typed::truth(Typed::call(SIGNED, operands, move |values| {
-        let Some(text) = values[0].text(&kind)? else { return Ok(Datum::Null) };
-        if mysql && !matches!(kind, Kind::Text(_) | Kind::Json) {
+        // To MySQL what has another type is no document, not even NULL.
+        if mysql && !matches!(kind, Kind::Text(_) | Kind::Json | Kind::Bytes | Kind::Hex | Kind::Null) {
             return Ok(Datum::truth(false));
         }
+        if mysql && kind.is_binary() {
+            return Ok(if values[0].is_null() { Datum::Null } else { Datum::truth(false) });
+        }
+        let Some(text) = values[0].text(&kind)? else { return Ok(Datum::Null) };
         Ok(Datum::truth(matches!(parse(&text, mysql)?, Parsed::Document(_))))
     })))
 }

@@ -1,5 +1,6 @@
 //! Values as documents, and documents as values.
 
+use super::super::conversions::letters_of;
 use super::super::datum::{Datum, double_prefix, integer_prefix};
 use super::super::node::{Node, Typed};
 use super::super::strings::ascii;
@@ -35,14 +36,16 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         }
         ("json_quote", 1) => {
             let kind = operands[0].kind.clone();
-            match (&kind, mysql) {
-                (Kind::Text(_) | Kind::Choice(_) | Kind::Null, _) => {}
-                (Kind::Json, _) | (_, true) => return Err(Refusal::new(format!("JSON_QUOTE of {kind}"))),
-                // MariaDB quotes texts alone.
+            let result = match (&kind, mysql) {
+                (Kind::Text(_) | Kind::Choice(_) | Kind::Null, _) => text_kind(&kind, mysql),
+                (_, true) => return Err(Refusal::new(format!("JSON_QUOTE of {kind}"))),
+                (Kind::Json, _) => text_kind(&kind, mysql),
+                _ if kind.is_temporal() || matches!(kind, Kind::Bytes | Kind::Hex) => ascii(),
+                // MariaDB quotes no numbers.
                 _ => return Ok(Some(Typed::call(ascii(), operands, |_| Ok(Datum::Null)))),
-            }
-            Typed::call(text_kind(&kind, mysql), operands, move |values| {
-                let text = values[0].text(&kind)?;
+            };
+            Typed::call(result, operands, move |values| {
+                let text = letters_of(&values[0], &kind, kind.is_binary())?;
                 Ok(text.map_or(Datum::Null, |text| Datum::Text(Json::Text(JsonText::new(&text)).spelled())))
             })
         }
@@ -61,7 +64,7 @@ impl Values {
     pub(super) fn of(operands: &[Typed], mysql: bool) -> Result<Values, Refusal> {
         for operand in operands {
             // A column of MariaDB's JSON is a document, a text of the same collation is not.
-            if let (Kind::Text(collating), Node::Input(_), false) = (&operand.kind, &operand.node, mysql)
+            if let (Kind::Text(collating), Node::Input(..), false) = (&operand.kind, &operand.node, mysql)
                 && collating.collation.as_deref() == Some("utf8mb4_bin")
             {
                 return Err(Refusal::new("a column that may be of JSON or of text"));
@@ -91,6 +94,7 @@ impl Values {
             }
             (Datum::Float(number), _) => Ok(Json::Number(float_text(*number))),
             (_, Kind::Bit { .. } | Kind::Bytes | Kind::Hex) => Err(Refusal::new(format!("{kind} as JSON"))),
+            (Datum::UInt(year), Kind::Year) if self.mysql => Ok(Json::Number(year.to_string())),
             (Datum::DateTime(micros), _) if self.mysql => text(&calendar::date_time_text(*micros, 6)),
             (Datum::Time(micros), _) if self.mysql => text(&calendar::time_text(*micros, 6)),
             (value, kind) => match (value.text(kind)?, kind.is_number()) {
@@ -143,8 +147,9 @@ pub(in super::super) fn integer(text: &str) -> Result<i128, Refusal> {
         _ if text.starts_with(['{', '[']) => Ok(0),
         _ if text.starts_with('"') => Ok(integer_prefix(text.trim_matches('"'))),
         _ => match text.parse::<f64>() {
-            Ok(number) if text.contains(['.', 'e']) => Ok(number.trunc() as i128),
-            Ok(_) => Ok(integer_prefix(text)),
+            Ok(number) if text.contains(['.', 'e']) && number.abs() < 9e18 => Ok(number.trunc() as i128),
+            Ok(_) if text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok() => Ok(integer_prefix(text)),
+            Ok(_) => Err(Refusal::new("a document of a number out of the range of BIGINT as an integer")),
             Err(_) => Err(Refusal::new("this document as an integer")),
         },
     }

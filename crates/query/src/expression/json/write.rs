@@ -34,7 +34,12 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
             if path.has_wildcard() {
                 return Err(Refusal::new("a path to several values"));
             }
-            change.apply(&mut document, &path.steps, value, mysql)?;
+            if !mysql && change.before && path.has_last() {
+                return Err(Refusal::new("a place that is counted from the end of an array"));
+            }
+            if !change.apply(&mut document, &path.steps, value, mysql)? && !mysql {
+                return Ok(Datum::Null);
+            }
         }
         Ok(Datum::Text(document.spelled()))
     })
@@ -51,21 +56,18 @@ struct Change {
 }
 
 impl Change {
-    fn apply(self, document: &mut Json, steps: &[Step], value: Json, mysql: bool) -> Result<(), Refusal> {
+    /// Whether there is something where the path leads, if it is to be an array.
+    fn apply(self, document: &mut Json, steps: &[Step], value: Json, mysql: bool) -> Result<bool, Refusal> {
         let Some((last, before)) = steps.split_last() else {
-            return match (self.appends, self.replaces) {
-                (true, _) => {
-                    append(document, value);
-                    Ok(())
-                }
-                (_, true) => {
-                    *document = value;
-                    Ok(())
-                }
-                _ => Ok(()),
-            };
+            match (self.appends, self.replaces) {
+                (true, _) => append(document, value),
+                (_, true) => *document = value,
+                _ => {}
+            }
+            return Ok(!self.before);
         };
-        let Some(parent) = walk(document, before) else { return Ok(()) };
+        let is_of_array = self.appends || self.before;
+        let Some(parent) = walk(document, before) else { return Ok(!is_of_array) };
         if self.before {
             return insert_before(parent, last, value);
         }
@@ -75,7 +77,7 @@ impl Change {
                 (_, true) => *found = value,
                 _ => {}
             }
-            return Ok(());
+            return Ok(true);
         }
         if self.inserts {
             match (last, parent) {
@@ -91,7 +93,7 @@ impl Change {
                 _ => {}
             }
         }
-        Ok(())
+        Ok(!is_of_array)
     }
 }
 
@@ -103,13 +105,15 @@ fn append(document: &mut Json, value: Json) {
     }
 }
 
-fn insert_before(parent: &mut Json, last: &Step, value: Json) -> Result<(), Refusal> {
+/// Whether the parent is an array.
+fn insert_before(parent: &mut Json, last: &Step, value: Json) -> Result<bool, Refusal> {
     let Step::Element(place) = last else { return Err(Refusal::new("a path that is no array's element")) };
     if let Json::Array(elements) = parent {
         let at = place.of(elements.len()).unwrap_or(0).min(elements.len());
         elements.insert(at, value);
+        return Ok(true);
     }
-    Ok(())
+    Ok(false)
 }
 
 /// The value that steps lead to.
@@ -139,7 +143,11 @@ fn child<'a>(document: &'a mut Json, step: &Step) -> Option<&'a mut Json> {
 fn remove(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
     of_document(operands, Kind::Json, mysql, move |mut document, values, kinds| {
         for (value, kind) in values.iter().zip(kinds) {
-            let Some(Path { steps }) = path_of(value, kind)? else { return Ok(Datum::Null) };
+            let Some(path) = path_of(value, kind)? else { return Ok(Datum::Null) };
+            if path.has_wildcard() {
+                return Err(Refusal::new("a path to several values"));
+            }
+            let Path { steps } = path;
             let Some((last, before)) = steps.split_last() else {
                 return Err(Refusal::new("the removal of a whole document"));
             };

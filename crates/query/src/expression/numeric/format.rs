@@ -1,7 +1,7 @@
 //! `FORMAT`: digits in groups of three.
 
 use super::super::collating::Collating;
-use super::super::datum::{Datum, Decimal, Number};
+use super::super::datum::{Datum, Decimal};
 use super::super::decimal::{MAX_SCALE, MAX_SCALE_MARIADB};
 use super::super::node::Typed;
 use super::super::{Kind, Refusal, conversions};
@@ -21,13 +21,14 @@ pub(super) fn format(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal
     };
     let kinds: Vec<Kind> = operands.iter().map(|operand| operand.kind.clone()).collect();
     let most = i128::from(if mysql { MAX_SCALE } else { MAX_SCALE_MARIADB });
-    let exact = super::exact_scale(&kinds[0], mysql).is_some();
+    // A date or time with a fraction is a double here.
+    let exact = super::exact_scale(&kinds[0], mysql).is_some() && !kinds[0].is_temporal();
     Ok(Typed::call(Kind::Text(Collating::literal(None)), operands, move |values| {
         let Some(digits) = values[1].whole(&kinds[1])? else { return Ok(Datum::Null) };
         let digits = digits.clamp(0, most) as u8;
         let text = match values[0].number(&kinds[0])? {
             None => return Ok(Datum::Null),
-            Some(Number::Double(number)) if !exact => of_double(number, digits, mysql)?,
+            Some(number) if !exact => of_double(number.to_f64(), digits, mysql)?,
             Some(_) => match conversions::exact(&values[0], &kinds[0])? {
                 Some(number) => number.rounded(digits)?.text(),
                 None => return Ok(Datum::Null),

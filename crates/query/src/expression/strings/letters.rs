@@ -1,7 +1,9 @@
 //! `UPPER`, `LOWER`, `SOUNDEX`.
 
-use super::super::Refusal;
+use tanada_collation::LetterCase;
+
 use super::super::node::Typed;
+use super::super::{Kind, Refusal};
 use super::texts;
 
 pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Option<Typed>, Refusal> {
@@ -13,19 +15,62 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
             if operands[0].kind.is_binary() {
                 return texts(operands, &[0], mysql, |texts, _| Ok(Some(texts[0].clone()))).map(Some);
             }
-            texts(operands, &[0], mysql, move |texts, _| cased(&texts[0], upper).map(Some))?
+            let letters = Letters::of(&operands[0].kind);
+            texts(operands, &[0], mysql, move |texts, _| letters.cased(&texts[0], upper).map(Some))?
         }
-        ("soundex", 1) => texts(operands, &[0], mysql, |texts, _| soundex(&texts[0]).map(Some))?,
+        ("soundex", 1) => {
+            let is_binary = operands[0].kind.is_binary();
+            texts(operands, &[0], mysql, move |texts, _| soundex(&texts[0], is_binary).map(Some))?
+        }
         _ => return Ok(None),
     }))
 }
 
-/// A text in upper or lower case.
-pub(super) fn cased(text: &str, upper: bool) -> Result<String, Refusal> {
-    if text.is_ascii() {
-        return Ok(if upper { text.to_ascii_uppercase() } else { text.to_ascii_lowercase() });
+/// Whose tables tell the case of letters.
+#[derive(Clone, Copy)]
+enum Letters {
+    /// Those of a character set that is no Unicode.
+    Set(&'static LetterCase),
+    Unicode,
+    /// With a dotted and a dotless i.
+    Turkish,
+}
+
+impl Letters {
+    fn of(kind: &Kind) -> Letters {
+        let collating = match kind {
+            Kind::Text(collating) => collating,
+            Kind::Choice(choice) => &choice.collating,
+            _ => return Letters::Unicode,
+        };
+        let set = collating.charset.as_deref().and_then(LetterCase::of);
+        let collation = collating.collation.as_deref().unwrap_or_default();
+        match set {
+            Some(set) => Letters::Set(set),
+            None if collation.contains("_turkish") => Letters::Turkish,
+            None => Letters::Unicode,
+        }
     }
-    text.chars().map(|letter| letter_cased(letter, upper)).collect()
+
+    /// A text in upper or lower case.
+    fn cased(self, text: &str, upper: bool) -> Result<String, Refusal> {
+        match self {
+            Letters::Set(set) => Ok(set.cased(text, upper)),
+            Letters::Unicode if text.is_ascii() => {
+                Ok(if upper { text.to_ascii_uppercase() } else { text.to_ascii_lowercase() })
+            }
+            Letters::Unicode => text.chars().map(|letter| letter_cased(letter, upper)).collect(),
+            Letters::Turkish => text.chars().map(|letter| turkish(letter, upper)).collect(),
+        }
+    }
+}
+
+fn turkish(letter: char, upper: bool) -> Result<char, Refusal> {
+    match (letter, upper) {
+        ('i', true) => Ok('İ'),
+        ('I', false) => Ok('ı'),
+        _ => letter_cased(letter, upper),
+    }
 }
 
 /// Letters whose case is the same in the tables of both servers and in Unicode.
@@ -62,7 +107,7 @@ fn letter_cased(letter: char, upper: bool) -> Result<char, Refusal> {
 }
 
 /// The code of a word's sound: its first letter, and digits of those that follow, at least three.
-fn soundex(text: &str) -> Result<String, Refusal> {
+fn soundex(text: &str, is_binary: bool) -> Result<String, Refusal> {
     let code = |letter: char| match letter.to_ascii_uppercase() {
         'B' | 'F' | 'P' | 'V' => '1',
         'C' | 'G' | 'J' | 'K' | 'Q' | 'S' | 'X' | 'Z' => '2',
@@ -72,8 +117,8 @@ fn soundex(text: &str) -> Result<String, Refusal> {
         'R' => '6',
         _ => '0',
     };
-    // Letters that are not of ASCII count as vowels.
-    let is_letter = |letter: char| letter.is_ascii_alphabetic() || letter >= '\u{c0}';
+    // Letters that are not of ASCII count as vowels; bytes that are not are no letters.
+    let is_letter = |letter: char| letter.is_ascii_alphabetic() || !is_binary && letter >= '\u{c0}';
     let mut letters = text.chars().skip_while(|letter| !is_letter(*letter));
     let Some(first) = letters.next() else { return Ok(String::new()) };
     let mut result = String::from(first.to_ascii_uppercase());
@@ -108,14 +153,19 @@ mod tests {
             ("bacab", "B210"),
             ("", ""),
         ] {
-            assert_eq!(soundex(word).unwrap(), code, "{word}");
+            assert_eq!(soundex(word, false).unwrap(), code, "{word}");
         }
     }
 
     #[test]
     fn letters_change_their_case() {
-        assert_eq!(cased("aßé", true).unwrap(), "AßÉ");
-        assert_eq!(cased("ΑΣ", false).unwrap(), "ασ");
-        assert_eq!(cased("ÿ", true).unwrap(), "Ÿ");
+        let cased = |text, upper| Letters::Unicode.cased(text, upper).unwrap();
+        assert_eq!(cased("aßé", true), "AßÉ");
+        assert_eq!(cased("ΑΣ", false), "ασ");
+        assert_eq!(cased("ÿ", true), "Ÿ");
+        let cased = |text, upper| Letters::Turkish.cased(text, upper).unwrap();
+        assert_eq!((cased("iı", true), cased("Iİ", false)), ("İI".to_owned(), "ıi".to_owned()));
+        let latin1 = Letters::Set(LetterCase::of("latin1").unwrap());
+        assert_eq!(latin1.cased("ÿé", true).unwrap(), "ÿÉ");
     }
 }

@@ -65,12 +65,6 @@ impl Names<'_> {
                 grouping.rewrite(expression)?;
             }
         }
-        for window in &mut select.named_window {
-            grouping.place = Place::Having;
-            if let ControlFlow::Break(error) = VisitMut::visit(window, &mut grouping) {
-                return Err(error);
-            }
-        }
         if grouping.groups.has_rollup && keys.is_empty() && select.distinct.is_none() {
             keys = grouping.order_of_rollup();
         }

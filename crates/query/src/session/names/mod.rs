@@ -24,6 +24,7 @@ mod select;
 mod table;
 mod texts;
 mod usage;
+mod windows;
 
 use std::collections::{HashMap, HashSet};
 

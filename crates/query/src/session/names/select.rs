@@ -1,6 +1,6 @@
 //! SELECT: its clauses in the order in which their names mean something.
 //!
-//! 1. FROM gives the columns; ON, WHERE, the select list and named windows use these alone.
+//! 1. FROM gives the columns; ON, WHERE, the select list and its windows use these alone.
 //! 2. GROUP BY takes columns before results, positions, and expressions.
 //! 3. HAVING takes results and groups, ORDER BY results before columns.
 //! 4. What is grouped becomes two queries ([`super::grouping`]); what is ordered by a subquery does, too.
@@ -16,7 +16,7 @@ use super::order::{self, Key};
 use super::quantified::{derived, query_of, select_of};
 use super::query::{Output, Surroundings};
 use super::scope::Scopes;
-use super::{Clause, Names, invalid, quoted, unsupported};
+use super::{Clause, Names, invalid, quoted, unsupported, windows};
 use crate::Result;
 
 /// What a SELECT groups by.
@@ -50,6 +50,7 @@ impl Names<'_> {
         select.optimizer_hints.clear();
         select.select_modifiers = None;
         leave_out_dual(select);
+        windows::write(select, order_by)?;
         let mut scope = self.from(&mut select.from, around)?;
         {
             let scopes = Scopes { inner: Some(&scope), outer: Some(&around.scopes) };
@@ -66,9 +67,6 @@ impl Names<'_> {
         }
         let scopes = Scopes { inner: Some(&scope), outer: Some(&around.scopes) };
         let inner = around.within(scopes);
-        for window in &mut select.named_window {
-            self.window(window, &inner)?;
-        }
         let items = self.items(std::mem::take(&mut select.projection), &scope, &inner, around.is_top)?;
         let outputs = self.outputs(&items, around.names.as_ref())?;
         let groups = self.groups(select, &items, &inner)?;
@@ -139,22 +137,6 @@ impl Names<'_> {
             groups.expressions.push(resolved);
         }
         Ok(groups)
-    }
-
-    fn window(
-        &mut self,
-        window: &mut datafusion::sql::sqlparser::ast::NamedWindowDefinition,
-        inner: &Surroundings<'_>,
-    ) -> Result<()> {
-        use datafusion::sql::sqlparser::ast::NamedWindowExpr;
-        let NamedWindowExpr::WindowSpec(spec) = &mut window.1 else { return Ok(()) };
-        for part in &mut spec.partition_by {
-            self.expression(part, inner, Clause::Select)?;
-        }
-        for ordered in &mut spec.order_by {
-            self.expression(&mut ordered.expr, inner, Clause::Select)?;
-        }
-        Ok(())
     }
 }
 

@@ -176,15 +176,31 @@ impl Session {
         modes.split(',').any(|on| on.eq_ignore_ascii_case(mode))
     }
 
-    /// Carries out one assignment of a SET.
-    pub(super) async fn assign(&self, assignment: Assignment) -> Result<()> {
+    /// Carries out the assignments of a SET. The values of all users' variables are computed before any is set.
+    pub(super) async fn assign(&self, assignments: Vec<Assignment>) -> Result<()> {
+        let mut values = Vec::new();
+        for assignment in &assignments {
+            if let Assignment::User { expression, .. } = assignment {
+                values.push(self.value_of(expression).await?);
+            }
+        }
+        let mut values = values.into_iter();
+        for assignment in assignments {
+            match assignment {
+                Assignment::User { name, .. } => {
+                    let value = values.next().unwrap_or(Expr::value(Value::Null));
+                    self.shared.variables.write().users.insert(bare(&name), value);
+                }
+                other => self.assign_one(other).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn assign_one(&self, assignment: Assignment) -> Result<()> {
         match assignment {
             Assignment::Setting { key, value } => self.set(&key, &value).await,
-            Assignment::User { name, expression } => {
-                let value = self.value_of(&expression).await?;
-                self.shared.variables.write().users.insert(bare(&name), value);
-                Ok(())
-            }
+            Assignment::User { .. } => Ok(()),
             Assignment::System { name, expression: None } => self.set_system_variable(&name, None),
             Assignment::System { name, expression: Some(expression) } => {
                 let value = match self.value_of(&expression).await? {
