@@ -246,10 +246,12 @@ pub(super) fn negative(operand: Typed, mysql: bool) -> Result<Typed, Refusal> {
         },
     };
     let is_double = matches!(kind, Kind::Double { .. });
+    let is_decimal = matches!(kind, Kind::Decimal { .. });
     let is_date = mysql && from.is_temporal();
     let compute = move |values: &[Datum]| match known_sign(values[0].number(&from)?, is_date)? {
         None => Ok(Datum::Null),
         Some(number) if is_double => Ok(Datum::Double(-number.to_f64())),
+        Some(Number::Whole(number)) if is_decimal => Ok(Datum::Decimal(Decimal::whole(number).negated())),
         Some(Number::Whole(number)) => whole(number.checked_neg().ok_or_else(Refusal::digits)?, false),
         Some(Number::Exact(number)) => Ok(Datum::Decimal(number.negated())),
         Some(Number::Double(number)) => Ok(Datum::Double(-number)),
