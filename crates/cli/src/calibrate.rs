@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_drifted_is_named() {
+    fn drifted_figures_are_named() {
         let mut before = Measurements::default();
         let costs = MediumCosts::default();
         let disk = |measured_s, costs| MeasuredMedium {

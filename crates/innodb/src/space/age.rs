@@ -48,8 +48,8 @@ impl LoggedPages {
         Arc::make_mut(self.spaces.entry(space).or_default()).insert(page, lsn);
     }
 
-    /// Notes that the file of a tablespace was deleted, or begun anew: what is there now may have come from elsewhere, by
-    /// IMPORT TABLESPACE, which writes pages without an LSN.
+    /// Notes that the file of a tablespace was deleted, or begun anew: what is there now may have come from elsewhere,
+    /// by IMPORT TABLESPACE, which writes pages without an LSN.
     pub(crate) fn replaced(&mut self, space: SpaceId) {
         self.spaces.remove(&space);
     }

@@ -32,8 +32,8 @@ pub(super) fn united(inputs: Vec<Arc<LogicalPlan>>, of: &StatementRules) -> Resu
     with_one_metadata(inputs)
 }
 
-/// The inputs of a UNION with the same metadata of each column that may be NULL in a later input alone, by the last input
-/// that has it: there the engine's logical operator goes by the first input and its physical one by the later.
+/// The inputs of a UNION with the same metadata of each column that may be NULL in a later input alone, by the last
+/// input that has it: there the engine's logical operator goes by the first input and its physical one by the later.
 fn with_one_metadata(inputs: Vec<Arc<LogicalPlan>>) -> Result<Vec<Arc<LogicalPlan>>> {
     let count = inputs.iter().map(|input| input.schema().fields().len()).min().unwrap_or(0);
     let merged = |column: usize| {

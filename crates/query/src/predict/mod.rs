@@ -5,8 +5,8 @@
 //!
 //! 1. From the leaves up each operator adds its I/O and its work to the pipeline that it belongs to, by the rows that
 //!    are estimated to reach it.
-//! 2. Where a pipeline ends, its time is that of its slowest resource, `max(I/O, CPU / cores, longest chain)`; in order,
-//!    where one waits for the other, `I/O + CPU`.
+//! 2. Where a pipeline ends, its time is that of its slowest resource, `max(I/O, CPU / cores, longest chain)`; in
+//!    order, where one waits for the other, `I/O + CPU`.
 //! 3. The time of the plan is the sum of those of its pipelines.
 //!
 //! Above: `EXPLAIN` and the benchmark of the model. Below: the operators and their estimates.
