@@ -140,7 +140,7 @@ mod tests {
     fn tsv_is_what_mysql_batch_prints() {
         assert_eq!(
             written(Format::Tsv),
-            "n\ta\\tb\n1\ttab\\tline\\nback\\\\zero\\0\nNULL\tNULL\n-3\tsay \"hi\", ü\n"
+            "n\ta\tb\n1\ttab\\tline\\nback\\\\zero\\0\nNULL\tNULL\n-3\tsay \"hi\", ü\n"
         );
     }
 
