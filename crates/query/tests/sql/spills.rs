@@ -1,6 +1,7 @@
 //! Operators whose memory is full spill, to a folder or a class of a volume, and give the same rows.
 
 use std::path::Path;
+use std::time::Duration;
 
 use tanada_innodb::MountOptions;
 use tanada_io::Method;
@@ -55,6 +56,20 @@ async fn sorts_windows_and_groups_spill() {
     let plan: String = plan.rows.concat().into_iter().flatten().collect();
     assert!(plan.contains("spill_count=") && !plan.contains("spill_count=0"), "{plan}");
     assert_eq!(files(folder.path()), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queries_whose_repartitions_write_come_to_their_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = with_memory(3_000_000, folder.path()).await;
+    let query = "select count(*), max(place) from \
+        (select row_number() over (partition by l_orderkey order by l_comment) as place from lineitem) as t";
+    // Which of its inputs write at the same time is left to chance.
+    for _ in 0..12 {
+        let found = tokio::time::timeout(Duration::from_secs(120), run(&session, query)).await;
+        let found = found.expect("inputs and outputs of a repartition wait for each other").unwrap();
+        assert_eq!(found.rows, [[Some("120515".to_string()), Some("7".to_string())]]);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
