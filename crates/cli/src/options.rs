@@ -75,6 +75,10 @@ pub struct MountArguments {
     /// Memory for query operators
     #[arg(long, value_name = "SIZE", default_value = "2GiB")]
     pub memory: ByteSize,
+    /// Keep columnar mirrors of the columns that are scanned in a folder, or in volume:FOLDER of a mounted volume, and
+    /// read them instead of the tables' pages as long as these do not change
+    #[arg(long, value_name = "DIR")]
+    pub columnar: Option<String>,
     /// A setting, as SET KEY = VALUE would change it; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
@@ -126,6 +130,9 @@ impl MountArguments {
         }
         for path in &self.parquet {
             session.mount_parquet(path).await?;
+        }
+        if let Some(place) = &self.columnar {
+            session.keep_mirrors(place).await?;
         }
         if let Some(database) = &self.database {
             session.use_database(database)?;

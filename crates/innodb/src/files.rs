@@ -9,7 +9,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use futures::future::BoxFuture;
@@ -26,6 +26,29 @@ pub enum FileKind {
     },
     /// A folder.
     Folder,
+}
+
+/// Which file lies at a path, and when it was last written: two stamps that are equal, of which the first was old when
+/// it was taken, are of the same bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStamp {
+    /// The device of the file system.
+    pub device: u64,
+    /// The file's number there.
+    pub inode: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// When its bytes last changed, in nanoseconds since 1970.
+    pub modified_ns: i128,
+    /// When anything of it last changed, in nanoseconds since 1970; nobody can set it.
+    pub changed_ns: i128,
+}
+
+impl FileStamp {
+    /// When it was last touched, in nanoseconds since 1970.
+    pub fn newest_ns(&self) -> i128 {
+        self.modified_ns.max(self.changed_ns)
+    }
 }
 
 /// A tree of named files, read only. Paths are those given to [`Catalog::open`](crate::Catalog::open) and what lies
@@ -75,6 +98,15 @@ pub trait Files: fmt::Debug + Send + Sync {
     fn lock(&self, path: &Path) -> Option<Lock> {
         let _ = path;
         None
+    }
+
+    /// The stamp of what lies at `path`, links followed.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing does, `Unsupported` where changes of files leave no trace, as is the default.
+    fn stamp(&self, path: &Path) -> io::Result<FileStamp> {
+        let _ = path;
+        Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 
     /// Whether something lies at `path`.
@@ -143,6 +175,18 @@ impl Files for HostFiles {
         path.canonicalize()
     }
 
+    fn stamp(&self, path: &Path) -> io::Result<FileStamp> {
+        let metadata = std::fs::metadata(path)?;
+        let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+        Ok(FileStamp {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+
     /// A lock for reading conflicts with a server's lock for writing only. Where locks cannot be asked for, there is
     /// none.
     fn lock(&self, path: &Path) -> Option<Lock> {
@@ -174,5 +218,21 @@ mod tests {
         }
         assert!(block_on(HostFiles.read(&missing, 0, 1)).is_err());
         assert_eq!(HostFiles.lock(&file), None);
+    }
+
+    #[test]
+    fn a_stamp_changes_with_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, other) = (folder.path().join("f"), folder.path().join("g"));
+        std::fs::write(&file, b"0123456789").unwrap();
+        let first = HostFiles.stamp(&file).unwrap();
+        assert_eq!(HostFiles.stamp(&file).unwrap(), first);
+        std::fs::write(&other, b"abcdefghij").unwrap();
+        std::fs::File::open(&other).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        std::fs::rename(&other, &file).unwrap();
+        let replaced = HostFiles.stamp(&file).unwrap();
+        assert!(replaced.inode != first.inode && replaced.bytes == first.bytes);
+        assert!(replaced.modified_ns == 0 && replaced.newest_ns() == replaced.changed_ns);
+        assert!(HostFiles.stamp(&other).is_err());
     }
 }

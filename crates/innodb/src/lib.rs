@@ -17,7 +17,7 @@ pub mod value;
 
 pub use directory::{Beside, Catalog, DatabaseDescription, MountOptions, ViewDescription};
 pub use error::{Error, ErrorKind, Result};
-pub use files::{FileKind, Files, HostFiles, Lock};
+pub use files::{FileKind, FileStamp, Files, HostFiles, Lock};
 pub use page::{Lsn, Page, PageNo, PageSize, SpaceId};
 pub use schema::{
     Collation, Column, ColumnNo, ColumnType, Declaration, DefaultValue, Display, Index, IndexNo, IndexPart,
@@ -27,6 +27,7 @@ pub use space::{Environment, PageCache, PageCacheCounters, PageRange, PageRun, T
 pub use table::{
     Access, Bookmark, ChunkLayout, Column as StoredColumn, FileRange, IndexFacts, IndexInChunk, IndexLayout,
     IndexSegments, IndexStatistics, Key, KeyRange, LeafRun, LeafSteps, Loss, Losses, LostRows, RangeRows,
-    Row, RowReceiver, Rows, SpaceLayout, SpaceSegments, Table, TableFacts, TableLayout, TableStatistics,
+    Row, RowReceiver, Rows, SpaceLayout, SpaceSegments, Table, TableFacts, TableLayout, TableState,
+    TableStatistics,
 };
 pub use value::{Decimal, RowSink, Value, joined_elements};

@@ -8,6 +8,7 @@ mod binding;
 pub mod calibrate;
 pub mod catalog;
 mod collation;
+mod columnar;
 mod copy;
 pub mod cost;
 mod error;

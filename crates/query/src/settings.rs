@@ -30,6 +30,18 @@ pub enum Choice {
     Never,
 }
 
+/// Whether scans read columnar mirrors, where such are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ColumnarUse {
+    /// Where the cost model says so; tables of more than a few pages are mirrored. The default.
+    #[default]
+    Auto,
+    /// Wherever rows are not looked up; all tables are mirrored.
+    Always,
+    /// Nowhere, and none are made.
+    Off,
+}
+
 /// Settings under the prefix `tanada`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TanadaOptions {
@@ -68,6 +80,10 @@ pub struct TanadaOptions {
     pub spill: String,
     /// `spill_bytes`: most bytes of that at once; 0 (default) is nine tenths of what is free there.
     pub spill_bytes: usize,
+    /// `columnar`: `auto` (default), `always` or `off`: whether scans read columnar mirrors, and such are made.
+    pub columnar: ColumnarUse,
+    /// `columnar_bytes`: most bytes of mirrors; default 10 GiB.
+    pub columnar_bytes: usize,
 }
 
 impl TanadaOptions {
@@ -103,6 +119,8 @@ impl Default for TanadaOptions {
             group_concat_max_len: 0,
             spill: String::new(),
             spill_bytes: 0,
+            columnar: ColumnarUse::Auto,
+            columnar_bytes: 10 << 30,
         }
     }
 }
@@ -114,6 +132,9 @@ pub(crate) fn server_name(server: Server) -> &'static str {
         Server::MariaDb => "mariadb",
     }
 }
+
+const COLUMNAR_DESCRIPTION: &str =
+    "auto (default), always or off: whether scans read columnar mirrors, where such are kept";
 
 impl ConfigExtension for TanadaOptions {
     const PREFIX: &'static str = "tanada";
@@ -160,6 +181,18 @@ impl ExtensionOptions for TanadaOptions {
             }
             "spill" => self.spill = value.to_string(),
             "spill_bytes" => self.spill_bytes = bytes(key, value, 1 << 50)?,
+            "columnar" => {
+                self.columnar = one_of(
+                    key,
+                    value,
+                    &[
+                        ("auto", ColumnarUse::Auto),
+                        ("always", ColumnarUse::Always),
+                        ("off", ColumnarUse::Off),
+                    ],
+                )?;
+            }
+            "columnar_bytes" => self.columnar_bytes = bytes(key, value, 1 << 50)?,
             _ => return Err(wrong(format!("unknown setting 'tanada.{key}'; known are {}", names()))),
         }
         Ok(())
@@ -238,6 +271,8 @@ impl ExtensionOptions for TanadaOptions {
                 self.spill_bytes.to_string(),
                 "most bytes of spills at once; 0 (default) is nine tenths of what is free",
             ),
+            entry("columnar", self.columnar.to_string(), COLUMNAR_DESCRIPTION),
+            entry("columnar_bytes", self.columnar_bytes.to_string(), "most bytes of mirrors; default 10 GiB"),
         ]
     }
 }
@@ -311,6 +346,16 @@ impl std::fmt::Display for Execution {
     }
 }
 
+impl std::fmt::Display for ColumnarUse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            ColumnarUse::Auto => "auto",
+            ColumnarUse::Always => "always",
+            ColumnarUse::Off => "off",
+        })
+    }
+}
+
 impl std::fmt::Display for Choice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -344,6 +389,8 @@ mod tests {
             ("tanada.group_concat_max_len", "0"),
             ("tanada.spill", ""),
             ("tanada.spill_bytes", "0"),
+            ("tanada.columnar", "auto"),
+            ("tanada.columnar_bytes", "10737418240"),
         ];
         assert_eq!(texts, expected.map(|(key, value)| (key.to_string(), Some(value.to_string()))));
     }
@@ -357,6 +404,7 @@ mod tests {
             ("lookup_join", "never"),
             ("index_scan", "always"),
             ("skip_damaged", "true"),
+            ("columnar", "off"),
             ("server", "mariadb"),
         ] {
             options.set(key, value).unwrap();

@@ -7,6 +7,7 @@ mod advised_servers;
 mod batch;
 mod benchmarks;
 mod calibrate;
+mod columnar;
 mod demonstration;
 mod failures;
 mod innodb;

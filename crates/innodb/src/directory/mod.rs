@@ -28,7 +28,7 @@ use parking_lot::Mutex;
 use tanada_io::{Gate, GateLimits, IoContext};
 
 use crate::schema::{Server, read_sdi_tables, table_from_sdi};
-use crate::space::LogEnd;
+use crate::space::{LogEnd, ServerFiles};
 use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Tablespace};
 pub use beside::Beside;
 use clean::{CleanState, verify_clean, verify_log};
@@ -98,22 +98,31 @@ impl Catalog {
         let map = PathMap::new(&options.path_map);
         let mut listing = listing::list(&*environment.files, path, &map, &mut warnings).await?;
         let folder = listing.folder(path);
+        // Before anything of them is read.
+        let data_directory = clean::data_directory(&*environment.files, folder).ok().flatten();
+        let server_files = data_directory
+            .map_or_else(ServerFiles::default, |folder| ServerFiles::now(&*environment.files, &folder));
         let log = accept(verify_log(&*environment.files, folder).await, options, &mut warnings)?;
+        if log.is_none() {
+            server_files.accept_stale();
+        }
         let log_end = log.as_ref().and_then(|log| log.end.as_ref());
         let log_end = log_end.map(|end| LogEnd {
             lsn: end.lsn,
             accept_stale: options.allow_stale,
             pages: end.pages.clone(),
         });
-        let environment = &Arc::new(environment.with_log_end(log_end));
+        let environment = &Arc::new(environment.with_log_end(log_end, server_files));
         let dictionary = Dictionary::find(folder, &map, environment, &context, &mut warnings).await?;
         let shared = shared_spaces(&mut listing, path, dictionary.as_ref(), environment);
         let undo = dictionary.as_ref().and_then(Dictionary::undo_files);
         if let Some(log) = log {
             let only = listing.only();
             let state = verify_clean(&*environment.files, &log, only.as_deref(), undo.as_deref()).await;
-            if let Some(CleanState::Unverified(warning)) = accept(state, options, &mut warnings)? {
-                warnings.push(warning);
+            match accept(state, options, &mut warnings)? {
+                Some(CleanState::Unverified(warning)) => warnings.push(warning),
+                Some(CleanState::Verified) => {}
+                None => environment.server_files.accept_stale(),
             }
         }
         let mut catalog = Catalog {

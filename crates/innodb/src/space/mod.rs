@@ -18,6 +18,7 @@ mod headless;
 pub(crate) mod ranges;
 mod run;
 mod segment;
+mod server_files;
 
 pub(crate) use age::{LogEnd, LoggedPages, PageLsns};
 pub use cache::{PageCache, PageCacheCounters};
@@ -26,6 +27,7 @@ pub(crate) use extents::{SegmentPages, Use};
 pub use ranges::PageRange;
 pub use run::PageRun;
 pub(crate) use segment::Roots;
+pub(crate) use server_files::ServerFiles;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,12 +35,13 @@ use std::sync::atomic::AtomicBool;
 
 use tanada_io::{Buffer, Device, Executors, IoContext, Method};
 
-use crate::files::{Files, HostFiles};
+use crate::files::{FileStamp, Files, HostFiles};
 use crate::page::PageBytes;
 use crate::page::checksum::is_unsealed;
 use crate::page::codec::{PageCodec, PageFault, PageFormat};
+use crate::page::header::{LSN, u64_at};
 use crate::page::page_type;
-use crate::{Error, ErrorKind, Page, PageNo, PageSize, Result, Server, SpaceId};
+use crate::{Error, ErrorKind, Lsn, Page, PageNo, PageSize, Result, Server, SpaceId};
 use cache::{Claim, FileInstance, PageKey};
 use header::SpaceHeader;
 
@@ -57,6 +60,8 @@ pub struct Environment {
     pub files: Arc<dyn Files>,
     /// The end of the redo log beside the files, and the changes that it has, if there is one.
     pub(crate) log_end: Option<LogEnd>,
+    /// The server's own files beside the tables as they were when its directory was mounted.
+    pub(crate) server_files: Arc<ServerFiles>,
 }
 
 impl Environment {
@@ -67,7 +72,15 @@ impl Environment {
         method: Method,
         verify_checksums: bool,
     ) -> Environment {
-        Environment { executors, cache, method, verify_checksums, files: Arc::new(HostFiles), log_end: None }
+        Environment {
+            executors,
+            cache,
+            method,
+            verify_checksums,
+            files: Arc::new(HostFiles),
+            log_end: None,
+            server_files: Arc::default(),
+        }
     }
 
     /// The same over other files.
@@ -76,10 +89,11 @@ impl Environment {
     }
 
     /// The same for the files of a data directory whose redo log ends at `log_end`.
-    pub(crate) fn with_log_end(&self, log_end: Option<LogEnd>) -> Environment {
+    pub(crate) fn with_log_end(&self, log_end: Option<LogEnd>, server_files: ServerFiles) -> Environment {
         let (executors, cache) = (self.executors.clone(), self.cache.clone());
         let (method, verify_checksums, files) = (self.method, self.verify_checksums, self.files.clone());
-        Environment { executors, cache, method, verify_checksums, files, log_end }
+        let server_files = Arc::new(server_files);
+        Environment { executors, cache, method, verify_checksums, files, log_end, server_files }
     }
 }
 
@@ -101,6 +115,10 @@ pub struct Tablespace {
     lacks_checksums: bool,
     /// Why page 0 cannot be read, if the other pages told what it would.
     loss: Option<Error>,
+    /// The stamp of the file that is open, where there are such.
+    stamp: Option<FileStamp>,
+    /// The LSN of page 0.
+    first_lsn: Lsn,
     /// Whether a page was newer than the end of the redo log, and read all the same.
     has_newer: AtomicBool,
 }
@@ -119,6 +137,8 @@ struct Start {
     lacks_checksums: bool,
     /// Why page 0 cannot be read, if the other pages tell what it would.
     loss: Option<Error>,
+    /// The LSN of page 0.
+    first_lsn: Lsn,
 }
 
 impl Start {
@@ -146,7 +166,8 @@ impl Start {
             return Err(error);
         };
         let codec = Start::codec(&header, environment);
-        Ok(Start { header, codec, sdi_root, lacks_checksums: false, loss: Some(error) })
+        let (lacks_checksums, loss, first_lsn) = (false, Some(error), Lsn(0));
+        Ok(Start { header, codec, sdi_root, lacks_checksums, loss, first_lsn })
     }
 
     async fn read(path: &Path, device: &Device, environment: &Environment) -> Result<Start> {
@@ -162,7 +183,8 @@ impl Start {
         codec.decode(page0, PageNo(0)).map_err(|fault| fault_in(path, codec.space, PageNo(0), &fault))?;
         let sdi_root = header.sdi_root(page0, path)?;
         let lacks_checksums = !matches!(header.format, PageFormat::FullCrc32(_)) && is_unsealed(page0);
-        Ok(Start { header, codec, sdi_root, lacks_checksums, loss: None })
+        let first_lsn = Lsn(u64_at(page0, LSN));
+        Ok(Start { header, codec, sdi_root, lacks_checksums, loss: None, first_lsn })
     }
 }
 
@@ -172,7 +194,10 @@ impl Tablespace {
     /// # Errors
     /// If it cannot be read, is no tablespace, is damaged, or uses what is not read.
     pub async fn open(path: &Path, environment: &Arc<Environment>) -> Result<Arc<Tablespace>> {
+        let before = environment.files.stamp(path).ok();
         let device = environment.files.open(path, environment.method)?;
+        // What was there before and after the file was opened is the file that is open.
+        let stamp = before.filter(|before| environment.files.stamp(path).is_ok_and(|after| after == *before));
         let size_bytes = device.size_bytes()?;
         let read = Start::read(path, &device, environment).await;
         let start = match read {
@@ -189,7 +214,7 @@ impl Tablespace {
             }
             start => start?,
         };
-        let Start { header, codec, sdi_root, lacks_checksums, loss } = start;
+        let Start { header, codec, sdi_root, lacks_checksums, loss, first_lsn } = start;
         let page_bytes = header.page_size.bytes();
         // A page number has 32 bits, and FIL_NULL is none.
         let pages = (size_bytes / page_bytes as u64).min(u64::from(u32::MAX)) as u32;
@@ -205,10 +230,22 @@ impl Tablespace {
             sdi_root,
             lacks_checksums,
             loss,
+            stamp,
+            first_lsn,
             has_newer: AtomicBool::new(false),
         };
         space.check_last_changes().await?;
         Ok(Arc::new(space))
+    }
+
+    /// The stamp of the file that is open; `None` where changes of files leave no trace.
+    pub(crate) fn stamp(&self) -> Option<FileStamp> {
+        self.stamp
+    }
+
+    /// The LSN of page 0 when the file was opened.
+    pub(crate) fn first_lsn(&self) -> Lsn {
+        self.first_lsn
     }
 
     /// Its id.

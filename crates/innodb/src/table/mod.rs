@@ -28,6 +28,7 @@ mod sampling;
 mod scan;
 mod skipping;
 mod stale;
+mod state;
 mod statistics;
 mod verify;
 mod walked;
@@ -51,6 +52,7 @@ pub use layout::{FileRange, IndexLayout, IndexSegments, LeafSteps, SpaceLayout, 
 pub use losses::{Loss, Losses, LostRows};
 pub use row::Row;
 pub use scan::LeafRun;
+pub use state::TableState;
 pub use statistics::{IndexStatistics, TableStatistics};
 
 /// Called for each row; `Break` ends the walk early.

@@ -63,6 +63,8 @@ pub async fn measure_processor(session: &Session, io_us: Option<f64>, runs: usiz
         page_us: page,
         row_us: row,
         column_us: column,
+        // Not measured: as much less than a column of a page as by default.
+        mirrored_value_us: column * defaults.mirrored_value_us / defaults.column_us,
         lookup_us: lookup,
         bookmark_us: least(bookmark, defaults.bookmark_us),
         hash_build_us: least(2.0 * probe, defaults.hash_build_us),

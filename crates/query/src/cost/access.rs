@@ -247,6 +247,21 @@ impl CostModel {
         work
     }
 
+    /// Reads `bytes` of mirrors of `columns` columns, which have `groups` groups of rows and `rows` rows each.
+    pub fn mirrors(&self, rows: f64, columns: f64, groups: f64, bytes: f64) -> Work {
+        let calibration = &self.calibration;
+        let sequential_ios = groups * columns;
+        Work {
+            sequential_ios,
+            sequential_bytes: bytes,
+            cpu_us: sequential_ios * calibration.cpu.io_us
+                + rows * columns * calibration.cpu.mirrored_value_us,
+            chain: 1.0,
+            chains: sequential_ios,
+            ..Work::default()
+        }
+    }
+
     /// What a hash join adds to the scans of its two sides.
     pub fn hash(&self, build_rows: f64, probe_rows: f64) -> Work {
         let calibration = &self.calibration;

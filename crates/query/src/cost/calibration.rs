@@ -152,6 +152,8 @@ pub struct CpuCosts {
     pub row_us: f64,
     /// Decoding one column of a record; default 0.02.
     pub column_us: f64,
+    /// Decoding one value of a columnar mirror; default 0.005.
+    pub mirrored_value_us: f64,
     /// Encoding a key, one descent through cached pages and bookkeeping of its chain; default 4.
     pub lookup_us: f64,
     /// Following one bookmark (another descent); default 2.
@@ -173,6 +175,7 @@ impl Default for CpuCosts {
             page_us: 3.0,
             row_us: 0.08,
             column_us: 0.02,
+            mirrored_value_us: 0.005,
             lookup_us: 4.0,
             bookmark_us: 2.0,
             hash_build_us: 0.1,
@@ -185,12 +188,13 @@ impl Default for CpuCosts {
 
 impl CpuCosts {
     /// All figures, to be checked.
-    pub(super) fn figures(&self) -> [f64; 10] {
+    pub(super) fn figures(&self) -> [f64; 11] {
         [
             self.io_us,
             self.page_us,
             self.row_us,
             self.column_us,
+            self.mirrored_value_us,
             self.lookup_us,
             self.bookmark_us,
             self.hash_build_us,

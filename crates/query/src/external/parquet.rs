@@ -14,7 +14,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, RowSelection};
 use parquet::arrow::async_reader::{
     AsyncFileReader, ParquetRecordBatchStream, ParquetRecordBatchStreamBuilder,
 };
@@ -38,7 +38,7 @@ const FIRST_READ_BYTES: u64 = 64 << 10;
 /// Most bytes of a footer.
 const MAX_FOOTER_BYTES: u64 = 1 << 30;
 /// Rows of a batch.
-const BATCH_ROWS: usize = 8192;
+pub(crate) const BATCH_ROWS: usize = 8192;
 
 /// A Parquet file's footer.
 #[derive(Debug)]
@@ -56,9 +56,22 @@ impl ParquetFile {
     /// # Errors
     /// `Data` if it is no Parquet file or a damaged one, `Unsupported` if it is encrypted.
     pub(crate) async fn open(store: &FileStore, name: &str) -> Result<ParquetFile> {
+        ParquetFile::open_checked(store, name, |_| Ok(())).await
+    }
+
+    /// The same; `verify` sees the footer before it is decoded.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), and what `verify` says.
+    pub(crate) async fn open_checked(
+        store: &FileStore,
+        name: &str,
+        verify: impl FnOnce(&[u8]) -> Result<()>,
+    ) -> Result<ParquetFile> {
         let identity = store.opened(name)?.identity;
         let shown = store.medium().shown(name);
         let footer = footer(store, name, &shown, identity.bytes).await?;
+        verify(&footer)?;
         let (of, bytes) = (shown.clone(), identity.bytes);
         // Nothing that a file says may stop the program.
         let decoded = std::panic::catch_unwind(AssertUnwindSafe(|| {
@@ -104,8 +117,26 @@ impl ParquetFile {
         columns: &[usize],
         chunks: Vec<(Range<u64>, Bytes)>,
     ) -> Result<RowGroupRows> {
+        self.decode_selected(group, columns, chunks, None)
+    }
+
+    /// The same of the rows of `selection` alone, if there is one.
+    ///
+    /// # Errors
+    /// As [`decode`](Self::decode).
+    pub(crate) fn decode_selected(
+        &self,
+        group: usize,
+        columns: &[usize],
+        chunks: Vec<(Range<u64>, Bytes)>,
+        selection: Option<RowSelection>,
+    ) -> Result<RowGroupRows> {
         let reader = Chunks { chunks, metadata: Arc::clone(self.metadata()) };
         let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(reader, self.reader.clone());
+        let builder = match selection {
+            Some(selection) => builder.with_row_selection(selection),
+            None => builder,
+        };
         let rows = builder
             .with_projection(self.mask(columns))
             .with_row_groups(vec![group])
@@ -113,6 +144,12 @@ impl ParquetFile {
             .build()
             .map_err(|error| damaged(&self.shown, &error))?;
         Ok(RowGroupRows { rows, shown: self.shown.clone() })
+    }
+}
+
+impl std::fmt::Debug for RowGroupRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RowGroupRows").field("shown", &self.shown).finish_non_exhaustive()
     }
 }
 
@@ -211,7 +248,7 @@ pub(crate) fn rows_of(group: &RowGroupMetaData) -> u64 {
 }
 
 /// Where a column chunk lies; `None` if it lies nowhere.
-fn place(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
+pub(crate) fn place(chunk: &ColumnChunkMetaData) -> Option<Range<u64>> {
     let data = u64::try_from(chunk.data_page_offset()).ok()?;
     let start = match chunk.dictionary_page_offset() {
         Some(offset) => u64::try_from(offset).ok()?,

@@ -104,6 +104,8 @@ fn of_scan(scan: &RelationScanExec, stage: u32, wanted: Wanted, found: &mut Vec<
         found.push(PlannedAccess { relation: Arc::clone(relation), access });
     };
     match scan.path() {
+        // Of the table's own files nothing is read.
+        AccessPath::Mirrors(_) => {}
         AccessPath::FullScan => add(IndexNo(0), Pattern::SequentialScan, leaves(IndexNo(0))),
         AccessPath::ClusteredRange { .. } => {
             add(IndexNo(0), Pattern::IndexRange, in_sequence + work.random_ios)

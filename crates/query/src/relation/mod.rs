@@ -18,6 +18,7 @@ use tanada_innodb::{ColumnNo, IndexNo, Table, TableDefinition, TableStatistics};
 use tanada_io::{Executors, IoContext, Medium};
 use tokio::sync::OnceCell;
 
+use crate::columnar::definition_digest;
 use crate::cost::{Calibrated, CostModel, IndexShape, RelationShape, calibration_of};
 use crate::placement::TablePlaces;
 use crate::settings::TanadaOptions;
@@ -44,6 +45,8 @@ pub struct InnodbRelation {
     sampled_distinct: Vec<OnceLock<Option<u64>>>,
     /// Where its indexes lie, once that was asked for.
     places: OnceCell<TablePlaces>,
+    /// A hash of its definition, once that was asked for.
+    definition_digest: OnceLock<String>,
 }
 
 impl InnodbRelation {
@@ -55,7 +58,7 @@ impl InnodbRelation {
             let statistics = table.statistics(&io).await?;
             let (sample, sampled) = take_sample(&table, &schema, &io).await?;
             let sampled_distinct = sampled.iter().map(|_| OnceLock::new()).collect();
-            let places = OnceCell::new();
+            let (places, definition_digest) = (OnceCell::new(), OnceLock::new());
             Ok::<_, Error>(InnodbRelation {
                 table,
                 schema,
@@ -64,6 +67,7 @@ impl InnodbRelation {
                 sampled,
                 sampled_distinct,
                 places,
+                definition_digest,
             })
         });
         opened.await?
@@ -72,6 +76,11 @@ impl InnodbRelation {
     /// The table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
+    }
+
+    /// A hash of its definition.
+    pub(crate) fn definition_digest(&self) -> &str {
+        self.definition_digest.get_or_init(|| definition_digest(self.table.definition()))
     }
 
     /// Arrow fields of all columns, in SQL order.

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, BooleanArray};
-use datafusion::common::Result;
+use datafusion::common::Result as DataFusionResult;
 use datafusion::common::cast::as_boolean_array;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalExpr;
@@ -22,10 +22,11 @@ use tanada_innodb::schema::IndexKind;
 use super::constraint::constraints;
 use super::gather::decoded_columns;
 use super::path::{AccessPath, Selection, covers, everything, index_name, selections};
+use crate::columnar::Finding;
 use crate::cost::{Cost, CostModel, Lookups};
 use crate::relation::InnodbRelation;
 use crate::session::context::QueryContext;
-use crate::settings::Choice;
+use crate::settings::{Choice, ColumnarUse};
 
 /// Share of rows that a predicate is taken to leave where the sample cannot say.
 const UNKNOWN_SELECTIVITY: f64 = 0.2;
@@ -43,6 +44,8 @@ pub struct ScanChoice {
     pub rows: f64,
     /// What was weighed, cheapest first: description and cost.
     pub considered: Vec<(String, Cost)>,
+    /// Whether columnar mirrors are read, and why, where there may be such.
+    pub columnar: Option<String>,
 }
 
 /// Chooses how to read `projection` of the rows that pass `predicates`; `filters` are the same predicates as physical
@@ -54,7 +57,7 @@ pub async fn choose(
     projection: &[usize],
     query: &QueryContext,
     cores: usize,
-) -> Result<ScanChoice> {
+) -> DataFusionResult<ScanChoice> {
     let options = query.options();
     let (model, _) = relation.cost_model(options, cores);
     let sampled = SampledFilters::new(relation, filters)?;
@@ -77,15 +80,46 @@ pub async fn choose(
     }
     let sampled = || relation.statistics().rows as f64 * weigh.sampled.selectivity(0..filters.len());
     let rows = rows.unwrap_or_else(sampled);
+    let mirrors = match options.skip_damaged {
+        true => None,
+        false => weigh.mirrors(&needed, query).await,
+    };
     candidates.sort_by(|a, b| a.2.time_us.total_cmp(&b.2.time_us));
     let wanted = |path: &AccessPath| {
         options.index_scan != Choice::Always || options.skip_damaged || !matches!(path, AccessPath::FullScan)
     };
     let chosen = candidates.iter().position(|(path, _, _)| wanted(path)).unwrap_or(0);
-    let path = candidates[chosen].0.clone();
-    let first = candidates.remove(chosen);
+    let mut first = candidates.remove(chosen);
+    let columnar = mirrors.map(|mirrors| match mirrors {
+        Ok(mirrors) => match why_not(&mirrors, &first, query) {
+            None => {
+                let replaced = std::mem::replace(&mut first, mirrors);
+                candidates.insert(0, replaced);
+                "all columns have mirrors of the files as they are".to_string()
+            }
+            Some(why) => format!("pages: {why}"),
+        },
+        Err(why) => format!("pages: {why}"),
+    });
+    let path = first.0.clone();
     let considered = std::iter::once(first).chain(candidates).map(|(_, name, cost)| (name, cost)).collect();
-    Ok(ScanChoice { path, rows, considered })
+    Ok(ScanChoice { path, rows, considered, columnar })
+}
+
+type Candidate = (AccessPath, String, Cost);
+
+/// Why mirrors are not read, though they could be; `None` if they are.
+fn why_not(mirrors: &Candidate, best: &Candidate, query: &QueryContext) -> Option<&'static str> {
+    let options = query.options();
+    if query.keeps_order() && !matches!(best.0, AccessPath::FullScan) {
+        return Some("rows are wanted in the order of an index");
+    }
+    match options.columnar {
+        ColumnarUse::Always => {
+            matches!(best.0, AccessPath::Lookups { .. }).then_some("single rows are looked up")
+        }
+        _ => (mirrors.2.time_us > best.2.time_us).then_some("they would take longer"),
+    }
 }
 
 struct Weigh<'a> {
@@ -96,6 +130,24 @@ struct Weigh<'a> {
 }
 
 impl Weigh<'_> {
+    /// Mirrors of all needed columns, or why there are none; `None` where none are kept.
+    async fn mirrors(&self, needed: &[usize], query: &QueryContext) -> Option<Result<Candidate, String>> {
+        let columnar = query.columnar()?;
+        let found = columnar.find(self.relation, needed, query.orders_dates()).await;
+        query.warn(columnar.take_warnings());
+        let mirrors = match found {
+            Finding::Found(mirrors) => mirrors,
+            Finding::Pages(why) => return Some(Err(why)),
+        };
+        let (files, groups) = (mirrors.files().len() as f64, mirrors.groups() as f64);
+        let work = self.model.mirrors(mirrors.rows() as f64, files, groups, mirrors.bytes() as f64);
+        let name = match mirrors.columns() {
+            1 => "mirror of 1 column".to_string(),
+            count => format!("mirrors of {count} columns"),
+        };
+        Some(Ok((AccessPath::Mirrors(mirrors), name, self.model.time(work))))
+    }
+
     /// `None` if the index does not cover and rows cannot be fetched by what it knows of them.
     fn selection(
         &self,
@@ -214,7 +266,7 @@ struct SampledFilters {
 }
 
 impl SampledFilters {
-    fn new(relation: &InnodbRelation, filters: &[Arc<dyn PhysicalExpr>]) -> Result<SampledFilters> {
+    fn new(relation: &InnodbRelation, filters: &[Arc<dyn PhysicalExpr>]) -> DataFusionResult<SampledFilters> {
         let sample = relation.sample();
         let mut hits = Vec::with_capacity(filters.len());
         for filter in filters {

@@ -156,6 +156,7 @@ impl RelationScanExec {
             query,
             compute,
             advance: Arc::clone(&execution.advance),
+            relation: Arc::clone(&self.relation),
         };
         let running = Running::start(scan, IoMetrics::new(&self.metrics, partition));
         execution.running = Arc::downgrade(&running);
@@ -217,6 +218,9 @@ impl DisplayAs for RelationScanExec {
             write!(f, ", limit={limit}")?;
         }
         write!(f, ", estimated_rows={:.0}, why=[{}]", self.choice.rows, described.join(" < "))?;
+        if let Some(why) = &self.choice.columnar {
+            write!(f, ", columnar=[{why}]")?;
+        }
         match &self.note {
             Some(note) => write!(f, ", note=[{note}]"),
             None => Ok(()),

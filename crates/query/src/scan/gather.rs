@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::compute::BatchCoalescer;
+use datafusion::arrow::array::BooleanArray;
+use datafusion::arrow::compute::{BatchCoalescer, filter_record_batch};
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion::common::cast::as_boolean_array;
@@ -70,6 +71,11 @@ impl Decoding {
         let output = Arc::new(relation.schema().project(projection)?);
         let relation_schema = Arc::clone(relation.schema());
         Ok(Decoding { relation_schema, columns, predicate, prefilter, output, batch_rows })
+    }
+
+    /// What is tested before a row is decoded.
+    pub(super) fn prefilter(&self) -> &Prefilter {
+        &self.prefilter
     }
 
     /// Bytes after which a batch is cut.
@@ -168,6 +174,36 @@ impl Gatherer {
     /// Filters what the sink holds.
     fn cut(&mut self) -> Result<()> {
         let batch = self.sink.finish()?;
+        self.filter(batch)
+    }
+
+    /// Takes rows whose columns are decoded, in the order of [`Decoding::columns`]. Those that the prefilter drops may
+    /// be among them if `is_tested` is false.
+    pub(super) fn on_batch(&mut self, batch: RecordBatch, is_tested: bool) -> Result<()> {
+        let columns = batch.columns();
+        let mask = match is_tested {
+            true => None,
+            false => self.decoding.prefilter.mask(batch.num_rows(), |slot| columns.get(slot))?,
+        };
+        let batch = match mask {
+            Some(mask) => filter_record_batch(&batch, &BooleanArray::new(mask, None))?,
+            None => batch,
+        };
+        let most = self.decoding.batch_rows.max(1);
+        for start in (0..batch.num_rows()).step_by(most) {
+            let rows = most.min(batch.num_rows() - start);
+            self.filter(batch.slice(start, rows))?;
+        }
+        Ok(())
+    }
+
+    /// Fields of the decoded columns.
+    pub(super) fn decoded_schema(&self) -> &SchemaRef {
+        self.sink.schema()
+    }
+
+    /// Filters rows whose columns are decoded.
+    fn filter(&mut self, batch: RecordBatch) -> Result<()> {
         let Some(predicate) = &self.decoding.predicate else {
             self.ready.push_back(batch);
             return Ok(());

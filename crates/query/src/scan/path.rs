@@ -11,6 +11,7 @@ use tanada_innodb::{IndexNo, Key, KeyRange, Table};
 
 use super::constraint::Constraint;
 use crate::Result;
+use crate::columnar::MirroredColumns;
 use crate::lookup::key::KeyColumn;
 use crate::relation::InnodbRelation;
 
@@ -48,13 +49,15 @@ pub enum AccessPath {
         /// Distinct keys.
         keys: Vec<Key>,
     },
+    /// Mirrors of all columns.
+    Mirrors(Arc<MirroredColumns>),
 }
 
 impl AccessPath {
     /// The index that is read first.
     pub fn index(&self) -> IndexNo {
         match self {
-            AccessPath::FullScan | AccessPath::ClusteredRange { .. } => IndexNo(0),
+            AccessPath::FullScan | AccessPath::ClusteredRange { .. } | AccessPath::Mirrors(_) => IndexNo(0),
             AccessPath::IndexOnly { index, .. }
             | AccessPath::Bookmarks { index, .. }
             | AccessPath::Lookups { index, .. } => *index,

@@ -6,8 +6,10 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::ArrayRef;
-use datafusion::common::ScalarValue;
+use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
+use datafusion::arrow::buffer::BooleanBuffer;
+use datafusion::arrow::datatypes::{DataType, Date32Type, Decimal128Type, Int32Type, Int64Type};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, Column, InListExpr, Literal};
@@ -16,6 +18,7 @@ use tanada_innodb::{Decimal, Row, Rows, Value};
 
 use crate::collation::TextComparison;
 use crate::lookup::key::{KeyColumn, searchable_type};
+use crate::relation::zero_date::ZERO_DATE;
 
 /// Most literals of a list that is tested one by one.
 const MOST_LITERALS: usize = 32;
@@ -46,6 +49,47 @@ impl Prefilter {
     pub(super) fn new(predicates: &[Arc<dyn PhysicalExpr>]) -> Prefilter {
         let parts = predicates.iter().flat_map(split_conjunction);
         Prefilter { tests: parts.filter_map(test).collect() }
+    }
+
+    /// Whether a row may pass whose values are numbers within `bounds` of each slot, where these are known.
+    pub(super) fn may_pass(&self, bounds: impl Fn(usize) -> Option<(i128, i128)>) -> bool {
+        self.tests.iter().all(|(slot, test)| {
+            let Some((low, high)) = bounds(*slot) else { return true };
+            match test {
+                Test::Between(least, most) => *least <= high && low <= *most,
+                Test::Numbers(numbers) => numbers.iter().any(|number| (low..=high).contains(number)),
+                Test::Texts(_) | Test::TextOrder(..) | Test::Compared(_) => true,
+            }
+        })
+    }
+
+    /// The slots that are tested.
+    pub(super) fn slots(&self) -> Vec<usize> {
+        let mut slots: Vec<usize> = self.tests.iter().map(|(slot, _)| *slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// Which rows may pass, by the values of their slots; the same as [`retain`](Self::retain) leaves.
+    pub(super) fn mask<'a>(
+        &self,
+        rows: usize,
+        slot: impl Fn(usize) -> Option<&'a ArrayRef>,
+    ) -> Result<Option<BooleanBuffer>> {
+        let mut mask: Option<BooleanBuffer> = None;
+        for (no, test) in &self.tests {
+            let Some(values) = slot(*no) else { continue };
+            let passed = test.mask(values)?;
+            if passed.len() != rows {
+                return internal_err!("a column has {} values instead of {rows}", passed.len());
+            }
+            mask = Some(match mask {
+                Some(mask) => &mask & &passed,
+                None => passed,
+            });
+        }
+        Ok(mask)
     }
 
     /// Whether the row may pass.
@@ -86,6 +130,28 @@ impl Prefilter {
 }
 
 impl Test {
+    /// Which of the values pass.
+    fn mask(&self, values: &ArrayRef) -> Result<BooleanBuffer> {
+        if let Test::Between(least, most) = self
+            && let Some(mask) = between(values, *least, *most)
+        {
+            return Ok(mask);
+        }
+        // What cannot be searched is in doubt; the predicate itself decides.
+        if !searchable_type(values.data_type()) {
+            let mask = BooleanBuffer::new_set(values.len());
+            return Ok(match values.nulls() {
+                Some(nulls) => &mask & nulls.inner(),
+                None => mask,
+            });
+        }
+        let column = KeyColumn::new(values, None)?;
+        let mut memory = Vec::new();
+        Ok(BooleanBuffer::collect_bool(values.len(), |row| {
+            column.value(row).is_some_and(|value| self.passes(&value, &mut memory))
+        }))
+    }
+
     fn passes(&self, value: &Value<'_>, memory: &mut Vec<u8>) -> bool {
         match (self, value) {
             // A comparison with NULL is not true.
@@ -111,6 +177,50 @@ impl Test {
             }),
         }
     }
+}
+
+/// Which values of common types lie between two numbers; `None` for other types.
+fn between(values: &ArrayRef, least: i128, most: i128) -> Option<BooleanBuffer> {
+    fn compared<T: ArrowPrimitiveType>(
+        values: &ArrayRef,
+        passes: impl Fn(T::Native) -> bool,
+    ) -> BooleanBuffer {
+        let array = values.as_primitive::<T>();
+        let numbers = array.values();
+        let mask = BooleanBuffer::collect_bool(numbers.len(), |row| passes(numbers[row]));
+        match array.nulls() {
+            Some(nulls) => &mask & nulls.inner(),
+            None => mask,
+        }
+    }
+    let narrow = |number: i128| i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX });
+    let (low, high) = (narrow(least), narrow(most));
+    Some(match values.data_type() {
+        DataType::Int32 => compared::<Int32Type>(values, |number| {
+            let number = i64::from(number);
+            low <= number && number <= high
+        }),
+        DataType::Int64 => compared::<Int64Type>(values, |number| low <= number && number <= high),
+        DataType::Decimal128(..) => {
+            compared::<Decimal128Type>(values, |number| least <= number && number <= most)
+        }
+        DataType::Date32 => compared::<Date32Type>(values, |days| {
+            let number = i64::from(days);
+            // Dates that no calendar has are in doubt.
+            days <= ZERO_DATE || (low <= number && number <= high)
+        }),
+        _ => return None,
+    })
+}
+
+/// The numbers of an array; `None` if it has no numbers, `None` within it for NULL and for values in doubt.
+pub(crate) fn number_of(values: &ArrayRef) -> Option<Vec<Option<i128>>> {
+    let is_number = values.data_type().is_numeric() || values.data_type().is_temporal();
+    if values.data_type().is_floating() || !is_number || !searchable_type(values.data_type()) {
+        return None;
+    }
+    let column = KeyColumn::new(values, None).ok()?;
+    Some((0..values.len()).map(|row| column.value(row).and_then(|value| number(&value))).collect())
 }
 
 /// The value as a number that orders like it: integers, unscaled decimals (all of a column have one scale), days,
@@ -207,7 +317,8 @@ fn either(left: Option<Test>, right: Option<Test>) -> Option<Test> {
 mod tests {
     use std::borrow::Cow;
 
-    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::arrow::array::{Date32Array, Decimal128Array, Int16Array, Int32Array, StringViewArray};
+    use datafusion::arrow::datatypes::{Field, Schema};
     use datafusion::common::DFSchema;
     use datafusion::execution::context::ExecutionProps;
     use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
@@ -244,6 +355,39 @@ mod tests {
         let view = |text: &str| lit(ScalarValue::Utf8View(Some(text.to_string())));
         let texts = Test::Texts(vec!["x".to_string(), "y".to_string()]);
         assert_eq!(tested(&col("t").eq(view("x")).or(col("t").eq(view("y")))), Some((2, texts)));
+    }
+
+    #[test]
+    fn columns_are_masked_as_single_values_are_tested() {
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(4), None, Some(5), Some(-1)]));
+        let narrow: ArrayRef = Arc::new(Int16Array::from(vec![Some(4), None, Some(5), Some(-1)]));
+        let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(4), None, Some(5), Some(ZERO_DATE)]));
+        let prices = Decimal128Array::from(vec![Some(4), None, Some(5), Some(-1)]);
+        let prices: ArrayRef = Arc::new(prices.with_precision_and_scale(15, 2).unwrap());
+        let texts: ArrayRef = Arc::new(StringViewArray::from(vec![Some("4"), None, Some("5"), Some("-1")]));
+        for test in [
+            Test::Between(0, 4),
+            Test::Between(i128::MIN, 4),
+            Test::Between(5, i128::MAX),
+            Test::Numbers(vec![5, 7]),
+            Test::Texts(vec!["4".to_string()]),
+            Test::TextOrder(Operator::GtEq, "4".to_string()),
+        ] {
+            for values in [&numbers, &narrow, &days, &prices, &texts] {
+                let column = KeyColumn::new(values, None).unwrap();
+                let single = (0..values.len())
+                    .map(|row| column.value(row).is_some_and(|value| passes(&test, &value)))
+                    .collect::<Vec<bool>>();
+                let masked: Vec<bool> = test.mask(values).unwrap().iter().collect();
+                assert_eq!(masked, single, "{test:?} {values:?}");
+            }
+        }
+        let prefilter = Prefilter { tests: vec![(0, Test::Between(5, 9)), (2, Test::Numbers(vec![3]))] };
+        assert_eq!(prefilter.slots(), [0, 2]);
+        assert!(prefilter.may_pass(|_| None));
+        assert!(prefilter.may_pass(|slot| (slot == 0).then_some((0, 5))));
+        assert!(!prefilter.may_pass(|slot| (slot == 0).then_some((0, 4))));
+        assert!(!prefilter.may_pass(|slot| (slot == 2).then_some((4, 9))));
     }
 
     #[test]

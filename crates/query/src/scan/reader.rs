@@ -16,10 +16,12 @@
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::ops::Bound;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use async_channel::{Receiver, Sender};
 use datafusion::arrow::record_batch::RecordBatch;
@@ -27,17 +29,23 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_plan::metrics::Time;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use tanada_innodb::{Access, IndexNo, Key, KeyRange, LeafRun, Table};
 use tanada_io::{IoContext, JoinHandle};
 
 use super::advance::Advance;
 use super::gather::{Decoding, Gatherer};
+use super::mirrors::{self, Damaged, Outcome};
 use super::path::{AccessPath, everything};
+use crate::columnar::MirroredColumns;
 use crate::explain::IoMetrics;
+use crate::relation::InnodbRelation;
 use crate::session::context::QueryContext;
 
 /// Runs in hand per executor: reads of up to 1 MiB each.
 const RUNS_IN_HAND: usize = 8;
+/// Groups of rows of mirrors in hand per executor: one is decoded while others are read.
+const GROUPS_IN_HAND: usize = 2;
 /// Single rows in hand per reader.
 const FETCHES_IN_HAND: usize = 256;
 /// Readers per executor that fetch single rows: one gathers bookmarks while another waits for rows.
@@ -59,6 +67,8 @@ pub(super) struct ScanTask {
     pub compute: Time,
     /// How far the scan is.
     pub advance: Arc<Advance>,
+    /// The relation, whose columns may be wanted as mirrors.
+    pub relation: Arc<InnodbRelation>,
 }
 
 /// A scan under way. Dropping it cancels.
@@ -83,6 +93,7 @@ impl Running {
             queue: AtomicUsize::new(0),
             remaining: AtomicUsize::new(task.limit.unwrap_or(usize::MAX)),
             sender,
+            damaged: Mutex::default(),
             scans: scans.clone(),
             fetches,
             task,
@@ -132,6 +143,8 @@ struct Shared {
     /// Rows still wanted.
     remaining: AtomicUsize,
     sender: Sender<Result<RecordBatch>>,
+    /// Groups of rows whose mirrors are damaged.
+    damaged: Mutex<Vec<usize>>,
     scans: IoContext,
     fetches: IoContext,
 }
@@ -145,9 +158,12 @@ enum Work {
     Bookmarks { index: IndexNo, access: Access, ranges: Vec<KeyRange>, runs: Vec<(usize, LeafRun)> },
     /// Rows of keys.
     Lookups { access: Access, keys: Vec<Key> },
+    /// Groups of rows of mirrors.
+    Mirrors { mirrors: Arc<MirroredColumns>, groups: Vec<usize> },
 }
 
 async fn drive(shared: &Arc<Shared>) -> Result<()> {
+    let begun = Instant::now();
     let work = Arc::new(Timed::new(plan(shared), &shared.task.compute).await?);
     shared.task.advance.begin(work.pieces());
     let in_order = shared.task.query.keeps_order();
@@ -169,6 +185,14 @@ async fn drive(shared: &Arc<Shared>) -> Result<()> {
     for handle in handles {
         handle.await.map_err(crate::Error::from)??;
     }
+    let task = &shared.task;
+    if let Work::Mirrors { mirrors, .. } = &*work {
+        return shared.read_damaged(mirrors).await;
+    }
+    let is_whole = work.is_whole(&task.path) && shared.remaining.load(Ordering::Relaxed) > 0;
+    if let Some(columnar) = task.query.columnar().filter(|_| is_whole) {
+        columnar.scanned(&task.relation, &task.decoding.columns, begun.elapsed());
+    }
     Ok(())
 }
 
@@ -186,6 +210,14 @@ async fn plan(shared: &Shared) -> Result<Work> {
             Work::Bookmarks { index: *index, access: access(IndexNo(0))?, ranges: ranges.clone(), runs }
         }
         AccessPath::Lookups { index, keys } => Work::Lookups { access: access(*index)?, keys: keys.clone() },
+        AccessPath::Mirrors(mirrors) => match mirrors.check_current(&shared.task.relation) {
+            Ok(()) => {
+                let groups = mirrors::groups(mirrors, decoding.prefilter());
+                Work::Mirrors { mirrors: Arc::clone(mirrors), groups }
+            }
+            // Since the query was planned.
+            Err(_) => scan_of(shared, access(IndexNo(0))?, vec![everything()]).await?,
+        },
     })
 }
 
@@ -216,6 +248,18 @@ impl Work {
         match self {
             Work::Scan { runs, .. } | Work::Bookmarks { runs, .. } => runs.len(),
             Work::Lookups { keys, .. } => keys.len(),
+            Work::Mirrors { groups, .. } => groups.len(),
+        }
+    }
+
+    /// Whether it reads the pages of all rows.
+    fn is_whole(&self, path: &AccessPath) -> bool {
+        match (self, path) {
+            (Work::Scan { .. }, AccessPath::FullScan | AccessPath::Mirrors(_)) => true,
+            (Work::Scan { ranges, .. }, AccessPath::IndexOnly { .. }) => {
+                matches!(ranges.as_slice(), [KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }])
+            }
+            _ => false,
         }
     }
 }
@@ -228,6 +272,7 @@ async fn worker(shared: &Shared, work: &Work) -> Result<()> {
         Work::Scan { .. } => RUNS_IN_HAND,
         Work::Bookmarks { .. } => FETCHERS,
         Work::Lookups { .. } => 1,
+        Work::Mirrors { .. } => GROUPS_IN_HAND,
     };
     let mut readers: FuturesUnordered<_> =
         (0..readers.min(work.pieces().max(1))).map(|_| reader(shared, work)).collect();
@@ -298,6 +343,11 @@ async fn reader(shared: &Shared, work: &Work) -> Result<()> {
                 return Ok(());
             }
         }
+        Work::Mirrors { mirrors, groups } => {
+            if !shared.mirrors(mirrors, groups, &gatherer).await? {
+                return Ok(());
+            }
+        }
     }
     gatherer.borrow_mut().finish()?;
     shared.flush(&gatherer).await?;
@@ -311,6 +361,56 @@ impl Shared {
             return None;
         }
         pieces.get(self.queue.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Reads groups of rows of mirrors. False: enough, stop.
+    async fn mirrors(
+        &self,
+        mirrors: &MirroredColumns,
+        groups: &[usize],
+        gatherer: &RefCell<Gatherer>,
+    ) -> Result<bool> {
+        let task = &self.task;
+        let prefilter = task.decoding.prefilter();
+        while let Some(group) = self.take(groups) {
+            let flush = async || self.flush(gatherer).await;
+            match mirrors::read(mirrors, *group, prefilter, gatherer, &self.scans, flush).await? {
+                Outcome::Done => {}
+                Outcome::Enough => return Ok(false),
+                Outcome::Damaged(file, error) => {
+                    task.query.warn_once(format!("{error}; it was deleted, and pages are read"));
+                    mirrors.columnar().drop_damaged(&file).await;
+                    self.damaged.lock().push(*group);
+                }
+            }
+            if self.sender.is_empty() {
+                gatherer.borrow_mut().finish()?;
+                if !self.flush(gatherer).await? {
+                    return Ok(false);
+                }
+            }
+            task.advance.piece_done();
+        }
+        Ok(true)
+    }
+
+    /// Reads the rows of damaged groups from the pages.
+    async fn read_damaged(&self, mirrors: &MirroredColumns) -> Result<()> {
+        let groups = std::mem::take(&mut *self.damaged.lock());
+        if groups.is_empty() || self.remaining.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        let ScanTask { relation, decoding, query, .. } = &self.task;
+        let gatherer = Gatherer::new(Arc::clone(decoding), !query.orders_dates());
+        let gatherer = RefCell::new(gatherer);
+        let damaged = Damaged { mirrors, groups: &groups, relation, columns: &decoding.columns };
+        let take = async |batch| {
+            gatherer.borrow_mut().on_batch(batch, false)?;
+            self.flush(&gatherer).await
+        };
+        damaged.read_pages(query, &self.scans, take).await?;
+        gatherer.borrow_mut().finish()?;
+        self.flush(&gatherer).await.map(drop)
     }
 
     /// Runs look-ups, a window of them at once. False: enough, stop.

@@ -1,8 +1,8 @@
 //! What the operators of one query share.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::execution::TaskContext;
@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tanada_innodb::{Loss, Losses};
 use tanada_io::{Executors, Gate, GateLimits, IoContext};
 
+use crate::columnar::Columnar;
 use crate::cost::MediumCosts;
 use crate::expression::{Note, Notes};
 use crate::lookup::LookupBudget;
@@ -38,6 +39,8 @@ pub struct QueryContext {
     is_run: AtomicBool,
     /// The default database's collation, if the statement was found to need it.
     text_collation: Mutex<Option<String>>,
+    /// Columnar mirrors, where such are kept.
+    columnar: OnceLock<Arc<Columnar>>,
 }
 
 /// Warnings of conversions.
@@ -104,6 +107,7 @@ impl QueryContext {
             noted: Arc::default(),
             is_run: AtomicBool::new(false),
             text_collation: Mutex::default(),
+            columnar: OnceLock::new(),
         })
     }
 
@@ -111,6 +115,17 @@ impl QueryContext {
     pub fn from_task(task: &TaskContext) -> DataFusionResult<Arc<QueryContext>> {
         let context = task.session_config().get_extension::<QueryContext>();
         context.ok_or_else(|| DataFusionError::Internal("the task belongs to no Tanada query".to_string()))
+    }
+
+    /// Has scans read columnar mirrors where there are such.
+    pub(super) fn use_mirrors(&self, columnar: Arc<Columnar>) {
+        // The first ones stay.
+        let _ = self.columnar.set(columnar);
+    }
+
+    /// Columnar mirrors, where such are kept.
+    pub(crate) fn columnar(&self) -> Option<&Arc<Columnar>> {
+        self.columnar.get()
     }
 
     /// Memory of all look-up joins.

@@ -18,7 +18,7 @@ use crate::store::{Folders, Medium, VolumeObjects};
 use crate::{Error, ErrorKind, Result};
 
 /// What a location begins with that names an object of a mounted volume.
-const OF_VOLUME: &str = "volume:";
+pub(super) const OF_VOLUME: &str = "volume:";
 
 impl Session {
     /// Mounts a folder as a schema of its name: each `*.parquet` file in it, and each folder of such files, is a table.

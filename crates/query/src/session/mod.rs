@@ -24,6 +24,7 @@ mod status;
 mod header;
 mod information;
 mod kept;
+mod mirrors;
 mod names;
 mod planning;
 mod progress;
@@ -63,7 +64,7 @@ use crate::binding::{ServerCall, StatementRules};
 use crate::catalog::{Database, Databases, InnodbTable};
 use crate::expression::Rules;
 use crate::placement::{OnPlaced, PlacedChunk, Recording, Steering, Watched, fingerprint};
-use crate::settings::{TanadaOptions, server_name};
+use crate::settings::{ColumnarUse, TanadaOptions, server_name};
 use crate::spill::SpillSpace;
 use crate::{Error, ErrorKind, Result};
 use announce::{Text, name_of};
@@ -140,6 +141,8 @@ struct Shared {
     is_server_set: AtomicBool,
     /// Where operators write what their memory does not hold.
     spill: Arc<SpillSpace>,
+    /// Columnar mirrors, where such are kept.
+    mirrors: RwLock<Option<mirrors::Kept>>,
     /// Answers of SHOW that a query chooses from, by the names of their tables.
     shown: Mutex<std::collections::HashMap<String, RecordBatch>>,
     /// What counts the rows of the last statement that had any.
@@ -183,6 +186,7 @@ impl Session {
             variables: RwLock::default(),
             is_server_set: AtomicBool::new(false),
             spill,
+            mirrors: RwLock::default(),
             shown: Mutex::default(),
             found: Mutex::default(),
         };
@@ -392,7 +396,15 @@ impl Session {
     fn query_context(&self) -> Result<Arc<QueryContext>> {
         let options = self.options();
         let watched = Watched::new(self.next_query(), self.watchers(&options)?);
-        Ok(QueryContext::new(Arc::clone(&self.shared.environment.executors), options, watched))
+        let executors = Arc::clone(&self.shared.environment.executors);
+        let mirrors = self.mirrors().filter(|_| options.columnar != ColumnarUse::Off);
+        let limit = options.columnar_bytes as u64;
+        let context = QueryContext::new(executors, options, watched);
+        if let Some(mirrors) = mirrors {
+            mirrors.set_limit(limit);
+            context.use_mirrors(mirrors);
+        }
+        Ok(context)
     }
 
     /// The settings now.

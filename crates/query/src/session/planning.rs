@@ -16,6 +16,7 @@ use super::announce::Text;
 use super::command::{TableName, keyword};
 use super::context::QueryContext;
 use super::information::{INFORMATION, InformationSchema};
+use super::mirrors::want_looked_up;
 use super::names::{self, NamedTable, TableColumn};
 use super::stars::VirtualColumns;
 use super::{
@@ -221,6 +222,9 @@ impl Session {
             Some(inner) => Some(explain::plan_of(inner, &state).await?),
             None => None,
         };
+        if let Some(columnar) = context.columnar() {
+            want_looked_up(&plan, columnar);
+        }
         let placement = match &explained {
             Some(inner) => self.planned_placement(inner, text.clone(), &context).await,
             None => None,

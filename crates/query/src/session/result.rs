@@ -18,6 +18,7 @@ use super::context::QueryContext;
 use super::header;
 use super::progress::QueryWatch;
 use crate::Result;
+use crate::columnar::Busy;
 use crate::placement::Ending;
 use crate::predict::{Prediction, predict};
 
@@ -52,6 +53,8 @@ pub struct QueryResult {
     plan: Option<Arc<dyn ExecutionPlan>>,
     context: Arc<QueryContext>,
     clock: Arc<Clock>,
+    /// While it runs, no mirrors are made.
+    busy: Arc<Mutex<Option<Busy>>>,
     /// Behind the stream: whoever watches the query learns of its end when all of it was dropped.
     ending: Option<Ending>,
 }
@@ -106,6 +109,8 @@ impl QueryResult {
         let noted = Arc::clone(&clock);
         let schema = shown(&stream.schema());
         let end = Arc::clone(&clock);
+        let busy = Arc::new(Mutex::new(context.columnar().map(|columnar| columnar.begin())));
+        let over = Arc::clone(&busy);
         let renamed = (stream.schema() != schema).then(|| Arc::clone(&schema));
         let counted = stream
             .map(move |batch| match &renamed {
@@ -119,10 +124,11 @@ impl QueryResult {
             })
             .chain(futures::stream::poll_fn(move |_| {
                 end.ended.lock().get_or_insert_with(Instant::now);
+                over.lock().take();
                 std::task::Poll::Ready(None)
             }));
         let stream = Box::pin(RecordBatchStreamAdapter::new(schema, counted));
-        QueryResult { stream, plan, context, clock, ending: None }
+        QueryResult { stream, plan, context, clock, busy, ending: None }
     }
 
     /// Names the columns.
@@ -196,6 +202,7 @@ impl QueryResult {
     pub fn cancel(&mut self) {
         self.stream = Box::pin(EmptyRecordBatchStream::new(self.schema()));
         self.clock.ended.lock().get_or_insert_with(Instant::now);
+        self.busy.lock().take();
         self.ending = None;
     }
 

@@ -6,6 +6,7 @@
 //! | `volume_stats` | chunk with a home, a mirror or I/Os |
 //! | `placements` | relocation that a policy wanted: the newest 1,024 of this session, and of the sessions before |
 //! | `footprints` | index that one of the newest 1,024 announced queries reads: pages expected and read |
+//! | `columnar_mirrors` | columnar mirror of a column: what it is of, and whether that has changed since |
 //! | `history` | chunk of an index that a statement has read in earlier runs, in the mean |
 //!
 //! A mounted database of that name hides them. Their rows are those of the moment in which the query is planned.
@@ -22,6 +23,7 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::Shared;
+use super::mirrors::mirror_columns;
 use crate::relation::types::MYSQL_TYPE;
 
 /// The name of the database.
@@ -35,6 +37,7 @@ pub(super) struct StatusSchema {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    ColumnarMirrors,
     Objects,
     VolumeStats,
     Placements,
@@ -42,7 +45,8 @@ enum Kind {
     History,
 }
 
-const TABLES: [(&str, Kind); 5] = [
+const TABLES: [(&str, Kind); 6] = [
+    ("columnar_mirrors", Kind::ColumnarMirrors),
     ("footprints", Kind::Footprints),
     ("history", Kind::History),
     ("objects", Kind::Objects),
@@ -117,6 +121,9 @@ impl TableProvider for StatusTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let batches = match self.session.session.upgrade() {
+            Some(session) if self.kind == Kind::ColumnarMirrors => {
+                vec![batch(&self.schema, mirror_columns(&session).await)?]
+            }
             Some(session) => self.kind.batches(&session, &self.schema)?,
             None => Vec::new(),
         };
@@ -144,10 +151,24 @@ const OBJECT_COLUMNS: [(&str, DataType); 15] = [
     ("pages_hole", DataType::UInt64),
 ];
 
+/// Columns of `columnar_mirrors`.
+const MIRROR_COLUMNS: [(&str, DataType); 9] = [
+    ("place", DataType::Utf8),
+    ("mirror", DataType::Utf8),
+    ("database_name", DataType::Utf8),
+    ("table_name", DataType::Utf8),
+    ("column_name", DataType::Utf8),
+    ("row_count", DataType::UInt64),
+    ("bytes", DataType::UInt64),
+    ("is_used", DataType::Boolean),
+    ("state", DataType::Utf8),
+];
+
 impl Kind {
     fn schema(self) -> SchemaRef {
         let columns: &[(&str, DataType)] = match self {
             Kind::Objects => &OBJECT_COLUMNS,
+            Kind::ColumnarMirrors => &MIRROR_COLUMNS,
             Kind::VolumeStats => &[
                 ("volume", DataType::Utf8),
                 ("object", DataType::Utf8),
@@ -221,6 +242,8 @@ impl Kind {
 
     fn batches(self, session: &Shared, schema: &SchemaRef) -> Result<Vec<RecordBatch>> {
         match self {
+            // Their files are read to list them.
+            Kind::ColumnarMirrors => Ok(Vec::new()),
             Kind::Objects => objects(session, schema),
             Kind::VolumeStats => volume_stats(session, schema),
             Kind::Placements => placements(session, schema),

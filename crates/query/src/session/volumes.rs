@@ -181,6 +181,8 @@ impl Session {
             }
         }
         self.leave_spill().await?;
+        // They may be objects of a volume.
+        *self.shared.mirrors.write() = None;
         let volumes = std::mem::take(&mut *self.shared.volumes.write());
         for directory in volumes {
             let executors = &self.shared.environment.executors;

@@ -95,6 +95,11 @@ impl FileStore {
         Ok(Arc::clone(self.open.lock().entry(name.to_owned()).or_insert(opened)))
     }
 
+    /// Closes a file, unless somebody reads it, so that it is opened anew when it is named again.
+    pub(crate) fn forget(&self, name: &str) {
+        self.open.lock().remove(name);
+    }
+
     /// Starts to read `ranges` of a file. Dropping what it gives cancels the reads.
     ///
     /// # Errors

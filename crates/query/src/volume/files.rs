@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use futures::future::BoxFuture;
 use tanada_innodb::files::Lock;
-use tanada_innodb::{FileKind, Files, HostFiles};
+use tanada_innodb::{FileKind, FileStamp, Files, HostFiles};
 use tanada_io::{Device, Method};
 use tanada_volume::{Object, Volume};
 
@@ -110,6 +110,14 @@ impl Files for VolumeFiles {
             }
             object.read_bytes(offset, len as usize).await.map_err(io::Error::other)
         })
+    }
+
+    /// Of an adopted file the file's own. Other objects do not say when they were last written.
+    fn stamp(&self, path: &Path) -> io::Result<FileStamp> {
+        match self.object(path)?.adopted_path() {
+            Some(file) => HostFiles.stamp(Path::new(file)),
+            None => Err(io::Error::from(io::ErrorKind::Unsupported)),
+        }
     }
 
     /// The method is that of the volume's devices.

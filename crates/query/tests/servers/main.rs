@@ -22,6 +22,7 @@ mod fixtures;
 mod imported;
 mod informed;
 mod kinds;
+mod mirrors;
 mod random;
 mod rows;
 mod server;

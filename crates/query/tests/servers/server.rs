@@ -134,7 +134,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on the empty `folder`, which gets its data directory `data`.
+    /// Starts a server on `folder`, which gets its data directory `data` unless a server was started there before.
     pub fn start(kind: Kind, folder: &Path) -> Server {
         Server::start_with_pages(kind, folder, DEFAULT_PAGE_KIB)
     }
@@ -148,7 +148,9 @@ impl Server {
             command.arg(format!("--innodb-page-size={page_kib}k"));
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
         };
-        if kind.is_mysql() {
+        if data.exists() {
+            // A server that was stopped is started again.
+        } else if kind.is_mysql() {
             let mut command = kind.program("mariadbd");
             common(&mut command);
             let made = command.args(["--initialize-insecure", "--user=root", "--innodb-flush-method=nosync"]);

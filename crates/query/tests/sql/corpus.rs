@@ -42,7 +42,7 @@ impl sqllogictest::AsyncDB for Connection {
     }
 }
 
-fn files() -> Vec<PathBuf> {
+pub fn files() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
     let mut files: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();

@@ -7,6 +7,7 @@ mod addresses;
 mod answers;
 mod cases;
 mod collations;
+mod columnar;
 mod commands;
 mod copies;
 mod corpus;

@@ -220,7 +220,7 @@ async fn policies_that_cannot_place_chunks_are_refused() {
     }
     assert_eq!(
         text(&session, "show tables from tanada").await,
-        "footprints\nhistory\nobjects\nplacements\nvolume_stats"
+        "columnar_mirrors\nfootprints\nhistory\nobjects\nplacements\nvolume_stats"
     );
     let error = run(&session, "select * from tanada.nothing").await.unwrap_err();
     assert!(error.to_string().contains("nothing"), "{error}");
@@ -233,7 +233,10 @@ async fn the_engines_own_tables_are_a_database_to_use() {
     assert!(columns.starts_with("volume\nvarchar\nYES"), "{columns}");
     run(&session, "use TANADA").await.unwrap();
     assert_eq!(session.database().as_deref(), Some("tanada"));
-    assert_eq!(text(&session, "show tables").await, "footprints\nhistory\nobjects\nplacements\nvolume_stats");
+    assert_eq!(
+        text(&session, "show tables").await,
+        "columnar_mirrors\nfootprints\nhistory\nobjects\nplacements\nvolume_stats"
+    );
     assert_eq!(text(&session, "show columns from placements").await, columns);
     assert_eq!(number(&session, "select count(*) from Placements").await, 0);
     assert_eq!(number(&session, "select 7 from dual").await, 7);
