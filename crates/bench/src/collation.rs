@@ -171,6 +171,7 @@ fn measure(
         innodb,
         database: Some(DATABASE),
         cache_bytes: settings.cache_bytes,
+        columnar: None,
     };
     let mut runs = Vec::new();
     for (text, (name, query), column) in each() {

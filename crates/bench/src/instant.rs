@@ -161,6 +161,7 @@ fn measure_round(settings: &InstantSettings, innodb: &Path, round: usize) -> Res
         innodb,
         database: Some(&settings.database),
         cache_bytes: settings.cache_bytes,
+        columnar: None,
     };
     let mut runs = Vec::new();
     for (scan, select) in SCANS {

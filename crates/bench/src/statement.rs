@@ -28,6 +28,8 @@ pub(crate) struct Mounted<'a> {
     pub(crate) database: Option<&'a str>,
     /// Page cache.
     pub(crate) cache_bytes: u64,
+    /// A folder for columnar mirrors.
+    pub(crate) columnar: Option<&'a Path>,
 }
 
 /// The runs of a statement in one process.
@@ -41,6 +43,8 @@ pub(crate) struct Timed {
     pub(crate) cpu_seconds: f64,
     /// The rows of each run, without headers.
     pub(crate) answers: Vec<Vec<String>>,
+    /// From the end of the last run to the end of the process.
+    pub(crate) after_seconds: f64,
 }
 
 /// The line that ends a statement: when it came, and how many rows it tells.
@@ -56,12 +60,26 @@ impl Mounted<'_> {
     /// # Errors
     /// If the program cannot be started or fails.
     pub(crate) fn time(&self, sql: &str, warm_runs: usize) -> Result<Timed> {
-        let sql = sql.trim().trim_end_matches(';');
-        let text = format!("select 1;\n{}", format!("{sql};\n").repeat(1 + warm_runs));
+        self.time_each(&vec![sql; 1 + warm_runs])
+    }
+
+    /// Runs statements, each once: the first of them is the cold one.
+    ///
+    /// # Errors
+    /// If the program cannot be started or fails.
+    pub(crate) fn time_each(&self, statements: &[&str]) -> Result<Timed> {
+        let mut text = "select 1;\n".to_owned();
+        for sql in statements {
+            text.push_str(sql.trim().trim_end_matches(';'));
+            text.push_str(";\n");
+        }
         let mut command = Command::new(self.program);
         command.arg("sql").arg("--innodb").arg(self.innodb);
         if let Some(database) = self.database {
             command.args(["--database", database]);
+        }
+        if let Some(columnar) = self.columnar {
+            command.arg("--columnar").arg(columnar);
         }
         command.args(["--format", "tsv", "--timing", "--cache", &self.cache_bytes.to_string()]);
         command.args(["-c", &text]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -78,6 +96,7 @@ impl Mounted<'_> {
         });
         let heard = stderr.map(listen).unwrap_or_default();
         let status = child.wait().map_err(failed)?;
+        let ended = Instant::now();
         let cpu_seconds = cpu_seconds_of_children()? - cpu_before;
         let output = reader.join().map_err(|_| Error::failed("an answer could not be read"))?;
         let output = output.map_err(failed)?;
@@ -85,7 +104,9 @@ impl Mounted<'_> {
             let program = self.program.display();
             return Err(Error::failed(format!("{program} failed ({status}): {}", heard.last_words)));
         }
-        timed(&heard.ended, &output, 1 + warm_runs, cpu_seconds)
+        let mut timed = timed(&heard.ended, &output, statements.len(), cpu_seconds)?;
+        timed.after_seconds = heard.ended.last().map_or(0.0, |last| (ended - last.at).as_secs_f64());
+        Ok(timed)
     }
 }
 
@@ -138,7 +159,8 @@ fn timed(ended: &[Ended], output: &str, runs: usize, cpu_seconds: f64) -> Result
     }
     let mut seconds = ended.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64());
     let cold_seconds = seconds.next().unwrap_or(f64::NAN);
-    Ok(Timed { cold_seconds, warm_seconds: seconds.collect(), cpu_seconds, answers })
+    let warm_seconds = seconds.collect();
+    Ok(Timed { cold_seconds, warm_seconds, cpu_seconds, answers, after_seconds: 0.0 })
 }
 
 /// Processor time of all child processes that have ended.
@@ -187,8 +209,13 @@ mod tests {
         let program = folder.path().join("program");
         std::fs::write(&program, "#!/bin/sh\necho no such table >&2\nexit 1\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let mounted =
-            Mounted { program: &program, innodb: folder.path(), database: None, cache_bytes: 1 << 20 };
+        let mounted = Mounted {
+            program: &program,
+            innodb: folder.path(),
+            database: None,
+            cache_bytes: 1 << 20,
+            columnar: None,
+        };
         let error = mounted.time("select 2", 1).unwrap_err().to_string();
         assert!(error.contains("no such table"), "{error}");
         let missing = folder.path().join("missing");

@@ -10,6 +10,8 @@
 //!
 //! Processor time is reported too: on a shared machine it varies less than the time that passes.
 
+mod columnar;
+mod duckdb;
 mod figures;
 
 use std::path::{Path, PathBuf};
@@ -20,6 +22,8 @@ use crate::statement::Mounted;
 use crate::{Error, ErrorKind, Result};
 use tanada_report::{Report, median};
 use tanada_sample::{SampleQuery, answer};
+
+pub use columnar::{ColumnarSettings, run as run_columnar};
 
 /// What to measure.
 #[derive(Debug, Clone, Serialize)]
@@ -164,6 +168,7 @@ fn measure(
         innodb: &settings.innodb,
         database: Some(&settings.database),
         cache_bytes: settings.cache_bytes,
+        columnar: None,
     };
     let in_query =
         |error: Error| Error::new(error.kind(), format!("{} by {}: {error}", query.name, program.display()));

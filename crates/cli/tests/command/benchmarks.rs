@@ -115,6 +115,26 @@ fn a_baseline_that_is_missing_or_answers_otherwise_ends_the_tpch_benchmark() {
     assert!(error.contains("q6") && error.contains("12.5"), "{error}");
 }
 
+#[test]
+fn mirrors_are_compared_with_pages_and_with_the_servers_answers() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let json = folder.path().join("columnar.json").display().to_string();
+    let data = directory("mariadb-10.11").display().to_string();
+    let of_data = ["bench", "tpch", "--columnar", "--innodb", &data, "--queries", "1,6,14", "--json", &json];
+    let of_runs = ["--quick", "--python", "/no/such/python"];
+    let shown = tanada(&[&of_data as &[&str], &of_runs].concat()).output();
+    assert!(shown.contains("mirrored") && shown.contains("without"), "{shown}");
+    let result: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    assert!(result["setup"].as_str().unwrap().contains("DuckDB is left out"));
+    for key in
+        ["first_run_over_without", "mirrored_total_over_without", "mirror_bytes", "q6_mirrored_seconds"]
+    {
+        let figure = result["summary"][key].as_f64();
+        assert!(figure.is_some_and(|figure| figure > 0.0), "{key}: {}", result["summary"]);
+    }
+    assert!(result["summary"]["mirrored_total_over_duckdb"].is_null());
+}
+
 /// A..B was refused, though `tanada simulate` takes it.
 #[test]
 fn the_tiering_benchmark_takes_shares_as_the_simulation_does() {

@@ -10,7 +10,7 @@ use tanada_base::ByteSize;
 use tanada_bench::collation::CollationSettings;
 use tanada_bench::instant::InstantSettings;
 use tanada_bench::io_parallel::IoParallelSettings;
-use tanada_bench::tpch::TpchSettings;
+use tanada_bench::tpch::{ColumnarSettings, TpchSettings};
 use tanada_sample::SAMPLES;
 
 use crate::{failure, program, progress, publish, sample_directory};
@@ -22,6 +22,7 @@ Examples:
   scripts/make-tpch work/tpch-sf1 1                 # larger files, made with MariaDB
   tanada bench tpch --innodb work/tpch-sf1/data --json tpch.json
   tanada bench tpch --innodb work/tpch-sf1/data --baseline ../old/tanada --queries 1,6
+  tanada bench tpch --columnar --innodb work/tpch-sf1/data   # columnar mirrors, and DuckDB if there is such a module
 
 Each query runs in a process of its own: once cold, then warm. With --baseline another build takes turns with this one,
 and the figures called over_baseline are this build's time over that build's.")]
@@ -53,6 +54,16 @@ pub struct TpchArguments {
     /// Page cache
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     cache: ByteSize,
+    /// All queries in one process: without columnar mirrors, with new ones, with those of the run before, and by DuckDB
+    /// on Parquet files
+    #[arg(long, conflicts_with_all = ["baseline", "warm_runs"])]
+    columnar: bool,
+    /// The Python whose module DuckDB is; without such a module DuckDB is left out
+    #[arg(long, value_name = "PROGRAM", default_value = "python3", requires = "columnar")]
+    python: PathBuf,
+    /// A folder for mirrors and Parquet files; without it a temporary one
+    #[arg(long, value_name = "DIR", requires = "columnar")]
+    work: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -182,7 +193,15 @@ pub fn tpch(arguments: TpchArguments) -> Outcome {
     settings.runs = arguments.runs.map_or(settings.runs, |runs| runs as usize);
     settings.warm_runs = arguments.warm_runs.map_or(settings.warm_runs, |runs| runs as usize);
     settings.cache_bytes = arguments.cache.bytes();
-    let report = tanada_bench::tpch::run(&settings, &progress).map_err(failure)?;
+    let report = match arguments.columnar {
+        true => {
+            let (python, work) = (arguments.python, arguments.work);
+            let settings = ColumnarSettings { tpch: settings, python, work };
+            tanada_bench::tpch::run_columnar(&settings, &progress)
+        }
+        false => tanada_bench::tpch::run(&settings, &progress),
+    };
+    let report = report.map_err(failure)?;
     publish(&report, arguments.json.as_deref())
 }
 
