@@ -258,6 +258,7 @@ mod tests {
             cold_seconds: 1.0,
             warm_seconds: vec![1.0],
             cpu_seconds: 1.0,
+            after_seconds: 0.0,
             answers: vec![rows.iter().map(|row| (*row).to_owned()).collect()],
         };
         let mut first = None;
