@@ -8,6 +8,8 @@ use tanada_base::ByteSize;
 use tanada_innodb::schema::Server;
 use tanada_placement::POLICIES;
 
+use crate::expression::Connection;
+
 /// In which order operators finish their I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Execution {
@@ -69,9 +71,11 @@ pub struct TanadaOptions {
     pub placement: String,
     /// `placement_bytes_per_second`: most bytes that it copies a second; 0 (default) is no limit.
     pub placement_bytes_per_second: usize,
-    /// `server`: `mysql` (default) or `mariadb`, whose rules expressions follow. The first mount sets it to the server
-    /// that wrote the files, unless it was set before.
+    /// `server`: `mysql` (default), `mariadb` (10.11) or `mariadb-11.8`, whose rules expressions follow. The first
+    /// mount sets it to the server that wrote the files, unless it was set before.
     pub server: Server,
+    /// Whether the server is MariaDB 11.5 or later (`server` is `mariadb-11.8`), whose default collations are others.
+    pub is_newer_mariadb: bool,
     /// `group_concat_max_len`: most bytes of a result of GROUP_CONCAT; 0 (default) is the server's default, 1,024 of
     /// MySQL and 1 MiB of MariaDB.
     pub group_concat_max_len: usize,
@@ -90,6 +94,14 @@ impl TanadaOptions {
     /// Whether exactly one I/O may be outstanding.
     pub(crate) fn is_in_order(&self) -> bool {
         self.execution == Execution::InOrder
+    }
+
+    /// How texts compare that name no collation, with the server's defaults.
+    pub(crate) fn connection(&self) -> Connection {
+        match self.is_newer_mariadb {
+            true => Connection::of_mariadb_11(),
+            false => Connection::new(self.server),
+        }
     }
 
     /// Most bytes of a result of GROUP_CONCAT.
@@ -116,6 +128,7 @@ impl Default for TanadaOptions {
             placement: "benefit".to_string(),
             placement_bytes_per_second: 0,
             server: Server::MySql,
+            is_newer_mariadb: false,
             group_concat_max_len: 0,
             spill: String::new(),
             spill_bytes: 0,
@@ -125,10 +138,20 @@ impl Default for TanadaOptions {
     }
 }
 
+/// The servers as the setting spells them, and whether they are MariaDB 11.5 or later.
+const SERVERS: [(&str, (Server, bool)); 3] = [
+    ("mysql", (Server::MySql, false)),
+    ("mariadb", (Server::MariaDb, false)),
+    (NEWER, (Server::MariaDb, true)),
+];
+
+const NEWER: &str = "mariadb-11.8";
+
 /// The server as the setting spells it.
-pub(crate) fn server_name(server: Server) -> &'static str {
+pub(crate) fn server_name(server: Server, is_newer_mariadb: bool) -> &'static str {
     match server {
         Server::MySql => "mysql",
+        Server::MariaDb if is_newer_mariadb => NEWER,
         Server::MariaDb => "mariadb",
     }
 }
@@ -174,7 +197,7 @@ impl ExtensionOptions for TanadaOptions {
                 self.placement_bytes_per_second = bytes(key, value, 1 << 40)?;
             }
             "server" => {
-                self.server = one_of(key, value, &[("mysql", Server::MySql), ("mariadb", Server::MariaDb)])?;
+                (self.server, self.is_newer_mariadb) = one_of(key, value, &SERVERS)?;
             }
             "group_concat_max_len" => {
                 self.group_concat_max_len = bounded(key, value, 0, 1 << 40)?;
@@ -253,8 +276,8 @@ impl ExtensionOptions for TanadaOptions {
             ),
             entry(
                 "server",
-                server_name(self.server).to_owned(),
-                "mysql or mariadb: whose rules expressions follow; set by the first mount",
+                server_name(self.server, self.is_newer_mariadb).to_owned(),
+                "mysql, mariadb or mariadb-11.8: whose rules expressions follow; set by the first mount",
             ),
             entry(
                 "group_concat_max_len",

@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 use tanada_innodb::{RowSink, Server, Value};
 
 use super::call::{is_condition, truth_field};
-use super::field::{JSON_COLLATION, OWN_DIGITS, arrow_type, field_of};
+use super::field::{CARRIES, JSON_COLLATION, OWN_DIGITS, arrow_type, field_of};
 use super::rule::Inputs;
 use super::unsupported;
 use crate::Error;
@@ -167,6 +167,13 @@ impl BoundCall {
         };
         let field = if is_condition(name) { truth_field(name) } else { field_of(name, &typed.kind, true) };
         BoundCall::with_field(field, name, typed, has_unknown_text, inputs, query)
+    }
+
+    /// The same, a decimal of MySQL that other calls compute with all of its digits.
+    pub(super) fn carrying(name: &str, typed: Typed, inputs: Inputs, query: &Arc<QueryContext>) -> Expr {
+        let mut field = field_of(name, &typed.kind, true);
+        field.metadata_mut().insert(CARRIES.to_string(), String::new());
+        BoundCall::with_field(field, name, typed, false, inputs, query)
     }
 
     /// The same, a document of MariaDB that compares by a collation.

@@ -14,13 +14,13 @@ use crate::relation::types::DOCUMENT;
 const OF_COLUMNS: &str = "utf8mb4_bin";
 
 /// The collation of the document that a function gives; `None` if it compares by bytes.
-pub(super) fn collation(name: &str, operands: &[Argument]) -> Result<Option<String>> {
+pub(super) fn collation(name: &str, operands: &[Argument], rules: &Rules) -> Result<Option<String>> {
     if !name.starts_with("json_") {
         return Ok(None);
     }
     let own = match (name, operands) {
         ("json_array" | "json_object", operands) => {
-            let mut whole = Collating::connection(tanada_innodb::Server::MariaDb);
+            let mut whole = Collating::connection(&rules.connection);
             let mut is_first = true;
             for operand in operands {
                 let Some(own) = of_operand(operand) else { continue };

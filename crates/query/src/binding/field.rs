@@ -18,6 +18,9 @@ pub(crate) const JSON_COLLATION: &str = "tanada.json_collation";
 /// Metadata key of a CASE or IF of which MySQL may show other digits than those of its type.
 pub(crate) const OWN_DIGITS: &str = "tanada.own_digits";
 
+/// Metadata key of a decimal of MySQL that is computed with more digits than its type shows.
+pub(super) const CARRIES: &str = "tanada.carries";
+
 /// The server's type of the values of a field.
 ///
 /// # Errors
@@ -106,7 +109,7 @@ fn digits(unit: TimeUnit) -> u8 {
 /// The type of a literal without metadata; a text's collation is the connection's, which is the server's default.
 pub(super) fn kind_of_literal(value: &ScalarValue, rules: &Rules) -> Result<Kind, Refusal> {
     Ok(match of_arrow(&value.data_type())? {
-        Kind::Text(_) => Kind::Text(Collating::connection(rules.server())),
+        Kind::Text(_) => Kind::Text(Collating::connection(&rules.connection)),
         kind => kind,
     })
 }

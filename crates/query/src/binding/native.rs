@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::bound::{BoundCall, input, typed_call};
 use super::displayed;
-use super::field::shown_digits;
+use super::field::{CARRIES, shown_digits};
 use super::rule::{Argument, Inputs};
 use crate::expression::{Kind, Rules, Zone, is_calendar_date};
 use crate::functions::{expression_planners, finite_function, unsigned_zero_function};
@@ -34,6 +34,10 @@ pub(super) fn expression(
     rules: &Rules,
     query: &Arc<QueryContext>,
 ) -> Result<Option<Expr>> {
+    let is_average = |of: &Argument| of.field.metadata().contains_key(CARRIES);
+    if name == "average of" || operands.iter().any(is_average) {
+        return Ok(None);
+    }
     if !rules.mysql && (name == "/" || operands.iter().any(carries_digits)) {
         return Ok(None);
     }

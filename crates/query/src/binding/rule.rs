@@ -18,14 +18,14 @@ use tanada_innodb::schema::Server;
 use super::aggregates::of_server;
 use super::bound::{BoundCall, input, literal, typed_call};
 use super::call::ServerCall;
-use super::field::{OWN_DIGITS, kind_of, kind_of_literal, width_of};
+use super::field::{CARRIES, OWN_DIGITS, kind_of, kind_of_literal, width_of};
 use super::origin::StoredNumbers;
 use super::statement::StatementRules;
 use super::{
     KIND, displayed, documents, native, own_digits, plans, set_operations, time_zone, unsupported, zero_dates,
 };
 use crate::collation::Texts;
-use crate::expression::{Kind, Node, Origin, Refusal, Rules, Typed, shows_digits};
+use crate::expression::{Connection, Kind, Node, Origin, Refusal, Rules, Typed, shows_digits};
 use crate::rules::is_set_operation;
 use crate::settings::TanadaOptions;
 
@@ -72,7 +72,8 @@ fn bind_plan(
         LogicalPlan::RecursiveQuery(query) => plans::with_types_of_beginning(query)?,
         other => zero_dates::found(other, server)?,
     };
-    let texts = Texts::of(&plan, server);
+    let connection = statement.map_or_else(|| Connection::new(server), |own| own.rules().connection);
+    let texts = Texts::of(&plan, connection);
     let schema = match plan.inputs().as_slice() {
         [] => plan.schema().as_ref().clone(),
         inputs => merge_schema(inputs),
@@ -125,7 +126,9 @@ fn bind(
     if let Some(native) = native::expression(name, &operands, schema, &call.rules, &call.query)? {
         return Ok(Transformed::yes(native));
     }
-    let collation = if call.rules.mysql { None } else { documents::collation(name, &operands)? };
+    let carries = call.rules.mysql
+        && (name == "average of" || operands.iter().any(|of| of.field.metadata().contains_key(CARRIES)));
+    let collation = if call.rules.mysql { None } else { documents::collation(name, &operands, &call.rules)? };
     let mut inputs = Inputs::default();
     let mut typed = Vec::new();
     for operand in operands {
@@ -145,6 +148,9 @@ fn bind(
     Ok(Transformed::yes(match collation {
         Some(collation) if typed.kind == Kind::Json => {
             BoundCall::document(name, typed, inputs, &call.query, &collation)
+        }
+        _ if carries && matches!(typed.kind, Kind::Decimal { .. }) => {
+            BoundCall::carrying(name, typed, inputs, &call.query)
         }
         _ => BoundCall::expression(name, typed, inputs, &call.query),
     }))

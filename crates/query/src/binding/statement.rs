@@ -3,11 +3,12 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use datafusion::common::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
+use datafusion::common::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 use datafusion::common::{Result, config_err};
 
-use crate::expression::{Collating, Notes, Rules};
+use crate::expression::{Connection, Notes, Rules};
 use crate::session::context::QueryContext;
+use crate::settings::TanadaOptions;
 
 /// The rules and the context of one statement.
 #[derive(Debug, Clone)]
@@ -20,6 +21,14 @@ impl StatementRules {
     /// Of the statement that `query` is the context of.
     pub(crate) fn new(rules: Rules, query: Arc<QueryContext>) -> StatementRules {
         StatementRules { rules, query }
+    }
+
+    /// How the texts of the statement compare that name no collation.
+    pub(crate) fn connection(config: &ConfigOptions) -> Connection {
+        match config.extensions.get::<StatementRules>() {
+            Some(statement) => statement.rules.connection,
+            None => config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default().connection(),
+        }
     }
 
     /// The rules.
@@ -35,11 +44,7 @@ impl StatementRules {
     /// The collation of texts that name none: of MySQL the connection's, of MariaDB the default database's.
     pub(crate) fn text_collation(&self) -> String {
         let of_database = self.query.text_collation().filter(|_| !self.rules.mysql);
-        of_database.unwrap_or_else(|| {
-            Collating::connection(self.rules.server())
-                .collation
-                .unwrap_or_else(|| "utf8mb4_general_ci".to_string())
-        })
+        of_database.unwrap_or_else(|| self.rules.connection.collation.to_string())
     }
 }
 

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, Table
 use tanada_innodb::schema::Server;
 
 use crate::binding::{JSON_COLLATION, KIND, kind_of};
-use crate::expression::{Collating, IMPLICIT, Kind, NUMERIC, Refusal};
+use crate::expression::{Collating, Connection, IMPLICIT, Kind, NUMERIC, Refusal};
 use crate::relation::types::MYSQL_TYPE;
 use crate::subquery::DomainTable;
 use crate::{Error, ErrorKind};
@@ -68,17 +68,18 @@ impl ChoiceType {
 #[derive(Debug)]
 pub(super) struct Scope {
     pub schema: DFSchema,
-    pub server: Server,
+    pub connection: Connection,
     inputs: Vec<(DFSchemaRef, Vec<Comparing>)>,
 }
 
 impl Scope {
     /// The scope of the expressions of `plan`.
-    pub(super) fn of(plan: &LogicalPlan, server: Server) -> Result<Scope> {
+    pub(super) fn of(plan: &LogicalPlan, connection: Connection) -> Result<Scope> {
         let inputs = plan.inputs();
         let schema = merge_schema(&inputs);
-        let columns = inputs.iter().map(|input| Ok((Arc::clone(input.schema()), columns_of(input, server)?)));
-        Ok(Scope { schema, server, inputs: columns.collect::<Result<_>>()? })
+        let columns =
+            inputs.iter().map(|input| Ok((Arc::clone(input.schema()), columns_of(input, connection)?)));
+        Ok(Scope { schema, connection, inputs: columns.collect::<Result<_>>()? })
     }
 
     /// How the values of `expression` compare.
@@ -91,7 +92,7 @@ impl Scope {
                 });
                 found.next().cloned().unwrap_or(Comparing::Unknown)
             }
-            Expr::OuterReferenceColumn(field, _) => of_field(field, self.server),
+            Expr::OuterReferenceColumn(field, _) => of_field(field, self.connection),
             // NULL is of the type that it stands beside.
             Expr::Literal(value, _) if value.is_null() => Comparing::Plainly,
             Expr::Cast(cast) if matches!(cast.expr.as_ref(), Expr::Literal(value, _) if value.is_null()) => {
@@ -102,13 +103,13 @@ impl Scope {
                 let is_document =
                     kind.is_some_and(|kind| serde_json::from_str(kind).ok() == Some(Kind::Json));
                 match value.data_type().is_string() {
-                    true if is_document && self.server == Server::MySql => Comparing::Document,
-                    true => Comparing::As(Collating::connection(self.server)),
+                    true if is_document && self.connection.server == Server::MySql => Comparing::Document,
+                    true => Comparing::As(Collating::connection(&self.connection)),
                     false => Comparing::Plainly,
                 }
             }
             Expr::ScalarSubquery(subquery) => {
-                let columns = columns_of(&subquery.subquery, self.server)?;
+                let columns = columns_of(&subquery.subquery, self.connection)?;
                 columns.into_iter().next().unwrap_or(Comparing::Unknown)
             }
             other => self.of_parts(other)?,
@@ -129,7 +130,7 @@ impl Scope {
             Expr::TryCast(cast) => self.put_together([cast.expr.as_ref()]),
             Expr::ScalarFunction(function) => {
                 let field = expression.to_field(&self.schema)?.1;
-                match of_field(&field, self.server) {
+                match of_field(&field, self.connection) {
                     Comparing::Unknown => self.put_together(&function.args),
                     known => Ok(known),
                 }
@@ -170,7 +171,7 @@ impl Scope {
             return Ok(Comparing::Document);
         }
         // Of numbers and dates.
-        let of_number = || Collating { strength: NUMERIC, ..Collating::connection(self.server) };
+        let of_number = || Collating { strength: NUMERIC, ..Collating::connection(&self.connection) };
         Ok(Comparing::As(whole.unwrap_or_else(of_number)))
     }
 }
@@ -178,19 +179,19 @@ impl Scope {
 /// How the texts in the expressions of a plan compare, found when it is asked for.
 pub(crate) struct Texts {
     plan: LogicalPlan,
-    server: Server,
+    connection: Connection,
     scope: OnceCell<Option<Scope>>,
 }
 
 impl Texts {
     /// The texts in the expressions of `plan`.
-    pub(crate) fn of(plan: &LogicalPlan, server: Server) -> Texts {
-        Texts { plan: plan.clone(), server, scope: OnceCell::new() }
+    pub(crate) fn of(plan: &LogicalPlan, connection: Connection) -> Texts {
+        Texts { plan: plan.clone(), connection, scope: OnceCell::new() }
     }
 
     /// How `expression` compares, if it is a text of a collation that is known.
     pub(crate) fn collating(&self, expression: &Expr) -> Option<Collating> {
-        let scope = self.scope.get_or_init(|| Scope::of(&self.plan, self.server).ok());
+        let scope = self.scope.get_or_init(|| Scope::of(&self.plan, self.connection).ok());
         match scope.as_ref()?.comparing(expression) {
             Ok(Comparing::As(own)) => Some(own),
             _ => None,
@@ -199,9 +200,9 @@ impl Texts {
 }
 
 /// The columns that `plan` puts out.
-pub(super) fn columns_of(plan: &LogicalPlan, server: Server) -> Result<Vec<Comparing>> {
+pub(super) fn columns_of(plan: &LogicalPlan, connection: Connection) -> Result<Vec<Comparing>> {
     let own_fields =
-        || plan.schema().fields().iter().map(|field| of_field(field, server)).collect::<Vec<_>>();
+        || plan.schema().fields().iter().map(|field| of_field(field, connection)).collect::<Vec<_>>();
     Ok(match plan {
         LogicalPlan::TableScan(scan) if is_of_query(scan) => own_fields(),
         LogicalPlan::TableScan(_) => {
@@ -210,9 +211,9 @@ pub(super) fn columns_of(plan: &LogicalPlan, server: Server) -> Result<Vec<Compa
             let known = |own: Comparing| if own == Comparing::Unknown { system.clone() } else { own };
             own_fields().into_iter().map(known).collect()
         }
-        LogicalPlan::Projection(projection) => of_expressions(plan, &projection.expr, server)?,
+        LogicalPlan::Projection(projection) => of_expressions(plan, &projection.expr, connection)?,
         LogicalPlan::Aggregate(aggregate) => {
-            let scope = Scope::of(plan, server)?;
+            let scope = Scope::of(plan, connection)?;
             let mut columns = Vec::new();
             for expression in grouping_set_to_exprlist(&aggregate.group_expr)? {
                 columns.push(scope.comparing(expression)?);
@@ -225,14 +226,14 @@ pub(super) fn columns_of(plan: &LogicalPlan, server: Server) -> Result<Vec<Compa
             columns
         }
         LogicalPlan::Window(window) => {
-            let mut columns = columns_of(&window.input, server)?;
-            columns.extend(of_expressions(plan, &window.window_expr, server)?);
+            let mut columns = columns_of(&window.input, connection)?;
+            columns.extend(of_expressions(plan, &window.window_expr, connection)?);
             columns
         }
         LogicalPlan::Union(union) => {
             let mut columns: Option<Vec<Comparing>> = None;
             for input in &union.inputs {
-                let own = columns_of(input, server)?;
+                let own = columns_of(input, connection)?;
                 columns = Some(match columns {
                     None => own,
                     Some(columns) => {
@@ -244,15 +245,15 @@ pub(super) fn columns_of(plan: &LogicalPlan, server: Server) -> Result<Vec<Compa
         }
         LogicalPlan::Values(values) => {
             let text = |field: &Field| match is_text(field.data_type()) {
-                true => Comparing::As(Collating::connection(server)),
+                true => Comparing::As(Collating::connection(&connection)),
                 false => Comparing::Plainly,
             };
             values.schema.fields().iter().map(|field| text(field)).collect()
         }
-        LogicalPlan::RecursiveQuery(query) => columns_of(&query.static_term, server)?,
-        LogicalPlan::Distinct(Distinct::On(on)) => of_expressions(plan, &on.select_expr, server)?,
+        LogicalPlan::RecursiveQuery(query) => columns_of(&query.static_term, connection)?,
+        LogicalPlan::Distinct(Distinct::On(on)) => of_expressions(plan, &on.select_expr, connection)?,
         LogicalPlan::Join(join) => {
-            let (left, right) = (columns_of(&join.left, server)?, columns_of(&join.right, server)?);
+            let (left, right) = (columns_of(&join.left, connection)?, columns_of(&join.right, connection)?);
             match join.join_type {
                 JoinType::LeftSemi | JoinType::LeftAnti => left,
                 JoinType::RightSemi | JoinType::RightAnti => right,
@@ -262,11 +263,11 @@ pub(super) fn columns_of(plan: &LogicalPlan, server: Server) -> Result<Vec<Compa
             }
         }
         LogicalPlan::Extension(extension) if extension.node.inputs().len() == 2 => {
-            of_subquery(plan, &extension.node.inputs(), server)?
+            of_subquery(plan, &extension.node.inputs(), connection)?
         }
         other => match other.inputs().as_slice() {
             [input] if input.schema().fields().len() == other.schema().fields().len() => {
-                columns_of(input, server)?
+                columns_of(input, connection)?
             }
             _ => own_fields(),
         },
@@ -275,9 +276,13 @@ pub(super) fn columns_of(plan: &LogicalPlan, server: Server) -> Result<Vec<Compa
 
 /// The columns of a subquery for each row: its value, or its columns behind the number of the row's values, are beside
 /// those of the rows.
-fn of_subquery(plan: &LogicalPlan, inputs: &[&LogicalPlan], server: Server) -> Result<Vec<Comparing>> {
-    let mut columns = columns_of(inputs[0], server)?;
-    let mut values = columns_of(inputs[1], server)?.into_iter().skip(1);
+fn of_subquery(
+    plan: &LogicalPlan,
+    inputs: &[&LogicalPlan],
+    connection: Connection,
+) -> Result<Vec<Comparing>> {
+    let mut columns = columns_of(inputs[0], connection)?;
+    let mut values = columns_of(inputs[1], connection)?.into_iter().skip(1);
     let rows = columns.len();
     for field in plan.schema().fields().iter().skip(rows) {
         let value = values.next().unwrap_or(Comparing::Unknown);
@@ -293,8 +298,12 @@ fn is_of_query(scan: &TableScan) -> bool {
     })
 }
 
-fn of_expressions(plan: &LogicalPlan, expressions: &[Expr], server: Server) -> Result<Vec<Comparing>> {
-    let scope = Scope::of(plan, server)?;
+fn of_expressions(
+    plan: &LogicalPlan,
+    expressions: &[Expr],
+    connection: Connection,
+) -> Result<Vec<Comparing>> {
+    let scope = Scope::of(plan, connection)?;
     expressions.iter().map(|expression| scope.comparing(expression)).collect()
 }
 
@@ -319,24 +328,24 @@ fn united(left: Comparing, right: Comparing) -> Result<Comparing> {
 }
 
 /// Of a field by its metadata.
-pub(super) fn of_field(field: &Field, server: Server) -> Comparing {
+pub(super) fn of_field(field: &Field, connection: Connection) -> Comparing {
     if !is_text(field.data_type()) {
         return Comparing::Plainly;
     }
     let mysql_type = field.metadata().get(MYSQL_TYPE).map_or("", String::as_str);
     if let Some(collation) = field.metadata().get(JSON_COLLATION) {
-        return Comparing::As(Collating::column(collation, server));
+        return Comparing::As(Collating::column(collation, connection.server));
     }
     if matches!(mysql_type, "uuid" | "inet6" | "inet4") {
         return Comparing::Plainly;
     }
     if mysql_type == "json" || matches!(kind_of(field), Ok(Kind::Json)) {
-        return if server == Server::MySql { Comparing::Document } else { Comparing::Plainly };
+        return if connection.server == Server::MySql { Comparing::Document } else { Comparing::Plainly };
     }
     match kind_of(field) {
         _ if !field.metadata().contains_key(KIND) => Comparing::Unknown,
         // A text that is made of none compares as the connection does.
-        Ok(Kind::Text(own)) if own.collation.is_none() => Comparing::As(Collating::connection(server)),
+        Ok(Kind::Text(own)) if own.collation.is_none() => Comparing::As(Collating::connection(&connection)),
         Ok(Kind::Text(own)) => Comparing::As(own),
         Ok(Kind::Choice(choice)) if mysql_type.ends_with(')') => Comparing::Choice(ChoiceType {
             definition: mysql_type.to_string(),

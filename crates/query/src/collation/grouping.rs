@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 
+use crate::expression::Connection;
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
@@ -20,21 +21,24 @@ use datafusion::logical_expr::expr::{AggregateFunction, GroupingSet};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{Aggregate, DistinctOn, Expr, LogicalPlan, Projection, Union, lit, when};
-use tanada_innodb::schema::Server;
 
 use super::chosen::Choice;
 use super::comparing::Scope;
 use super::index;
 
 /// The aggregate over sort keys, if it groups by texts.
-pub(super) fn aggregate(aggregate: Aggregate, server: Server) -> Result<Transformed<LogicalPlan>> {
-    grouped(aggregate, None, server)
+pub(super) fn aggregate(aggregate: Aggregate, connection: Connection) -> Result<Transformed<LogicalPlan>> {
+    grouped(aggregate, None, connection)
 }
 
 /// The aggregate, which shows the texts with the least `rank`; of all texts if there is none.
-fn grouped(aggregate: Aggregate, rank: Option<&Expr>, server: Server) -> Result<Transformed<LogicalPlan>> {
+fn grouped(
+    aggregate: Aggregate,
+    rank: Option<&Expr>,
+    connection: Connection,
+) -> Result<Transformed<LogicalPlan>> {
     let plan = LogicalPlan::Aggregate(aggregate.clone());
-    let scope = Scope::of(&plan, server)?;
+    let scope = Scope::of(&plan, connection)?;
     let names = NamePreserver::new(&plan);
     let mut changed = false;
     let mut results = Vec::with_capacity(aggregate.aggr_expr.len());
@@ -148,7 +152,7 @@ fn grouping_of_keys(result: Expr, keyed: &impl Fn(Expr) -> Expr) -> Expr {
 }
 
 /// DISTINCT as the grouping that it is, if there are texts among the columns.
-pub(super) fn distinct(input: Arc<LogicalPlan>, server: Server) -> Result<Option<LogicalPlan>> {
+pub(super) fn distinct(input: Arc<LogicalPlan>, connection: Connection) -> Result<Option<LogicalPlan>> {
     let columns = input
         .schema()
         .iter()
@@ -160,7 +164,7 @@ pub(super) fn distinct(input: Arc<LogicalPlan>, server: Server) -> Result<Option
         }
         _ => (input, None),
     };
-    let grouped = grouped(Aggregate::try_new(input, columns, vec![])?, rank.as_ref(), server)?;
+    let grouped = grouped(Aggregate::try_new(input, columns, vec![])?, rank.as_ref(), connection)?;
     Ok(grouped.transformed.then_some(grouped.data))
 }
 
@@ -213,9 +217,9 @@ fn leaves(union: &Union, queries: &mut Vec<Arc<LogicalPlan>>) {
 }
 
 /// DISTINCT ON by sort keys.
-pub(super) fn distinct_on(mut on: DistinctOn, server: Server) -> Result<Transformed<LogicalPlan>> {
+pub(super) fn distinct_on(mut on: DistinctOn, connection: Connection) -> Result<Transformed<LogicalPlan>> {
     let plan = LogicalPlan::Distinct(datafusion::logical_expr::Distinct::On(on.clone()));
-    let scope = Scope::of(&plan, server)?;
+    let scope = Scope::of(&plan, connection)?;
     let mut changed = false;
     for expression in &mut on.on_expr {
         if let Some(key) = scope.key(expression)? {

@@ -296,7 +296,7 @@ impl Scope {
     fn keyed_with(&self, expression: &Expr, subquery: &Subquery) -> Result<Option<(Expr, Subquery)>> {
         self.check_rows(expression)?;
         let plan = &subquery.subquery;
-        let inner = columns_of(plan, self.server)?.into_iter().next().unwrap_or(Comparing::Unknown);
+        let inner = columns_of(plan, self.connection)?.into_iter().next().unwrap_or(Comparing::Unknown);
         let inner = match inner {
             Comparing::Choice(of) if self.comparing(expression)? != Comparing::Choice(of.clone()) => {
                 of.as_text().cloned().map_or(Comparing::Choice(of), Comparing::As)

@@ -8,12 +8,11 @@ use datafusion::common::{JoinConstraint, Result};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Distinct, Expr, Join, LogicalPlan, Sort};
 use datafusion::optimizer::AnalyzerRule;
-use tanada_innodb::schema::Server;
 
 use super::comparing::{Comparing, Scope, columns_of, refused};
 use super::{correlated, grouping};
-use crate::expression::{KeyOf, Refusal};
-use crate::settings::TanadaOptions;
+use crate::binding::StatementRules;
+use crate::expression::{Connection, KeyOf, Refusal};
 
 /// Compares, orders and groups texts by their collations.
 #[derive(Debug)]
@@ -25,29 +24,29 @@ impl AnalyzerRule for CollationRule {
     }
 
     fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        let server = config.extensions.get::<TanadaOptions>().cloned().unwrap_or_default().server;
-        plan.transform_up_with_subqueries(|node| rewritten(node, server)).data()
+        let connection = StatementRules::connection(config);
+        plan.transform_up_with_subqueries(|node| rewritten(node, connection)).data()
     }
 }
 
-fn rewritten(plan: LogicalPlan, server: Server) -> Result<Transformed<LogicalPlan>> {
+fn rewritten(plan: LogicalPlan, connection: Connection) -> Result<Transformed<LogicalPlan>> {
     match plan {
-        LogicalPlan::Aggregate(aggregate) => grouping::aggregate(aggregate, server),
+        LogicalPlan::Aggregate(aggregate) => grouping::aggregate(aggregate, connection),
         LogicalPlan::Distinct(Distinct::All(input)) => {
-            Ok(match grouping::distinct(Arc::clone(&input), server)? {
+            Ok(match grouping::distinct(Arc::clone(&input), connection)? {
                 Some(grouped) => Transformed::yes(grouped),
                 None => Transformed::no(LogicalPlan::Distinct(Distinct::All(input))),
             })
         }
-        LogicalPlan::Distinct(Distinct::On(on)) => grouping::distinct_on(on, server),
-        LogicalPlan::Join(join) => joined(join, server),
-        LogicalPlan::Sort(sort) => sorted(sort, server),
+        LogicalPlan::Distinct(Distinct::On(on)) => grouping::distinct_on(on, connection),
+        LogicalPlan::Join(join) => joined(join, connection),
+        LogicalPlan::Sort(sort) => sorted(sort, connection),
         LogicalPlan::RecursiveQuery(query) => {
             let plan = LogicalPlan::RecursiveQuery(query);
             if let LogicalPlan::RecursiveQuery(query) = &plan
                 && query.is_distinct
             {
-                let columns = columns_of(&plan, server)?;
+                let columns = columns_of(&plan, connection)?;
                 if columns.iter().any(|column| !matches!(column, Comparing::Plainly)) {
                     let why =
                         "UNION of texts in a recursive query, which compare by collation; use UNION ALL";
@@ -58,7 +57,7 @@ fn rewritten(plan: LogicalPlan, server: Server) -> Result<Transformed<LogicalPla
         }
         LogicalPlan::TableScan(_) => Ok(Transformed::no(plan)),
         other => {
-            let rewritten = expressions(other, server)?;
+            let rewritten = expressions(other, connection)?;
             match rewritten.data {
                 LogicalPlan::Filter(filter) if filter.predicate.contains_outer() => {
                     Ok(Transformed::yes(correlated::keys_as_columns(filter)?))
@@ -70,11 +69,11 @@ fn rewritten(plan: LogicalPlan, server: Server) -> Result<Transformed<LogicalPla
 }
 
 /// A plan whose expressions are rewritten under their names.
-fn expressions(plan: LogicalPlan, server: Server) -> Result<Transformed<LogicalPlan>> {
+fn expressions(plan: LogicalPlan, connection: Connection) -> Result<Transformed<LogicalPlan>> {
     if plan.expressions().is_empty() {
         return Ok(Transformed::no(plan));
     }
-    let scope = Scope::of(&plan, server)?;
+    let scope = Scope::of(&plan, connection)?;
     let names = NamePreserver::new(&plan);
     plan.map_expressions(|expression| {
         let name = names.save(&expression);
@@ -84,9 +83,9 @@ fn expressions(plan: LogicalPlan, server: Server) -> Result<Transformed<LogicalP
     .map_data(LogicalPlan::recompute_schema)
 }
 
-fn sorted(mut sort: Sort, server: Server) -> Result<Transformed<LogicalPlan>> {
+fn sorted(mut sort: Sort, connection: Connection) -> Result<Transformed<LogicalPlan>> {
     let plan = LogicalPlan::Sort(sort.clone());
-    let scope = Scope::of(&plan, server)?;
+    let scope = Scope::of(&plan, connection)?;
     let mut changed = false;
     for key in &mut sort.expr {
         let rewritten = scope.rewritten(key.expr.clone())?;
@@ -97,9 +96,9 @@ fn sorted(mut sort: Sort, server: Server) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::new_transformed(LogicalPlan::Sort(sort), changed))
 }
 
-fn joined(mut join: Join, server: Server) -> Result<Transformed<LogicalPlan>> {
+fn joined(mut join: Join, connection: Connection) -> Result<Transformed<LogicalPlan>> {
     let plan = LogicalPlan::Join(join.clone());
-    let scope = Scope::of(&plan, server)?;
+    let scope = Scope::of(&plan, connection)?;
     let mut changed = false;
     for (left, right) in &mut join.on {
         if let Some([left_key, right_key]) = scope.keys([left, right], "=")? {

@@ -102,6 +102,30 @@ pub(super) fn operation(operator: &str, left: Typed, right: Typed, rules: &Rules
     Ok(Typed::call(kind, vec![left, right], compute))
 }
 
+/// The quotient of a sum and a count, which both servers carry on with more digits than they show.
+pub(super) fn average(sum: Typed, count: Typed, rules: &Rules) -> Result<Typed, Refusal> {
+    let kind = result_kind("/", way(&sum.kind, &count.kind, rules.mysql), (&sum.kind, &count.kind), rules);
+    let exact_sum = matches!(sum.kind, Kind::Decimal { .. } | Kind::Int { .. });
+    if !rules.mysql || !exact_sum {
+        return operation("/", sum, count, rules);
+    }
+    let kind = match kind {
+        Kind::Int { .. } => Kind::Decimal { scale: rules.div_precision_increment },
+        kind => kind,
+    };
+    let (increment, kinds) = (rules.div_precision_increment, (sum.kind.clone(), count.kind.clone()));
+    let compute = move |values: &[Datum]| {
+        let (Some(a), Some(b)) = (values[0].number(&kinds.0)?, values[1].number(&kinds.1)?) else {
+            return Ok(Datum::Null);
+        };
+        match (a.to_decimal(), b.to_decimal()) {
+            (Some(a), Some(b)) => Ok(a.quotient(b, increment)?.map_or(Datum::Null, Datum::Decimal)),
+            _ => Err(Refusal::digits()),
+        }
+    };
+    Ok(Typed::call(kind, vec![sum, count], compute))
+}
+
 /// With at least the digits of its type, which a branch of MySQL's CASE may lack.
 fn widened(number: Decimal, kind: &Kind) -> Result<Decimal, Refusal> {
     match kind {

@@ -54,7 +54,14 @@ fn planned(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed,
                 Ok(of)
             }
             ("text", [text]) => {
-                introduced(plan::literal_text(literal_text(text)?, Some(rest), false)?, rest, rules)
+                let written = literal_text(text)?;
+                let is_other = !written.is_ascii() && !rest.starts_with("utf8") && rest != "binary";
+                if is_other && rules.literals().is_some() {
+                    let collating = Collating::of_charset(rest, &rules.connection, COERCIBLE);
+                    let literal = Node::Literal(Datum::Text(collating.text(written.as_bytes())?));
+                    return Ok(Typed { node: literal, kind: Kind::Text(collating) });
+                }
+                introduced(plan::literal_text(written, Some(rest), false)?, rest, rules)
             }
             ("date_add" | "date_sub", [_, _]) => {
                 let (count, date) = (operands.remove(1), operands.remove(0));
@@ -74,6 +81,10 @@ fn planned(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed,
             cast::cast(operands.remove(0), &double, rules)
         }
         ("median of", [_]) => Ok(median(operands.remove(0))),
+        ("average of", [_, _]) => {
+            let (count, sum) = (operands.remove(1), operands.remove(0));
+            arithmetic::average(sum, count, rules)
+        }
         ("number of", [_]) => Ok(number_of(operands.remove(0), rules.mysql)),
         ("condition", [_]) => {
             Ok(Typed { node: Node::Logical(false, operands), kind: Kind::Int { unsigned: false } })
@@ -90,7 +101,7 @@ fn planned(name: &str, mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed,
 
 /// A literal in a character set compares by the default collation of that set.
 fn introduced(literal: Typed, charset: &str, rules: &Rules) -> Result<Typed, Refusal> {
-    let collating = Collating::of_charset(charset, rules.server(), COERCIBLE);
+    let collating = Collating::of_charset(charset, &rules.connection, COERCIBLE);
     Ok(Typed { kind: Kind::Text(collating), ..literal })
 }
 
@@ -113,8 +124,20 @@ fn cast_type(written: &str) -> Result<CastType, Refusal> {
 }
 
 fn collated(mut of: Typed, name: &str, rules: &Rules) -> Result<Typed, Refusal> {
+    let own = Collating::column(name, rules.server());
     if !matches!(of.kind, Kind::Text(_) | Kind::Choice(_)) {
-        return Err(Refusal::new("COLLATE of what is no text"));
+        let is_number = matches!(of.kind, Kind::Int { .. } | Kind::Decimal { .. } | Kind::Double { .. });
+        if !(is_number || of.kind.is_temporal()) || own.charset.as_deref() != Some("utf8mb4") {
+            return Err(Refusal::new("COLLATE of what is no text"));
+        }
+        let text = CastType { name: "char".to_string(), numbers: Vec::new(), charset: None };
+        of = cast::cast(of, &text, rules)?;
+    }
+    let charset = of.kind.collating().charset;
+    if let (Some(own), Some(charset)) = (&own.charset, &charset)
+        && own != charset
+    {
+        return Err(Refusal::new(format!("COLLATION '{name}' is not valid for CHARACTER SET '{charset}'")));
     }
     of.kind = Kind::Text(Collating::collate(name, of.kind.collating().charset, rules.server()));
     Ok(of)

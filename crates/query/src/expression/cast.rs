@@ -162,8 +162,8 @@ fn to_text(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<Typed, Re
         (wanted.name, wanted.charset) = ("binary".to_string(), None);
         return cast(operand, &wanted, rules);
     }
-    let target = match (charset, rules.connection()) {
-        (Some(charset), Some(_)) => Collating::of_charset(&charset, rules.server(), IMPLICIT),
+    let target = match (charset, rules.literals()) {
+        (Some(charset), Some(_)) => Collating::of_charset(&charset, &rules.connection, IMPLICIT),
         (None, Some(connection)) => Collating { strength: IMPLICIT, ..connection },
         (charset, None) => Collating { collation: None, charset, strength: IMPLICIT, wide: false },
     };
@@ -178,9 +178,7 @@ fn to_text(operand: Typed, wanted: &CastType, rules: &Rules) -> Result<Typed, Re
             },
         };
         let Some(text) = text else { return Ok(Datum::Null) };
-        if target.charset.is_some() {
-            target.bytes(&text)?;
-        }
+        let text = target.held(&text)?;
         let cut: String = text.chars().take(length).collect();
         if cut.len() < text.len() {
             notes::cut(&text, length);

@@ -21,7 +21,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 use tanada_collation::{Charset, Collation, Encoded, Pattern, Server};
 
-use super::Refusal;
+use super::{Connection, Refusal};
 
 /// How a text compares, and how its bytes are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,12 +56,8 @@ impl Collating {
     }
 
     /// Of a literal of a query.
-    pub(crate) fn connection(server: Server) -> Collating {
-        let name = match server {
-            Server::MySql => "utf8mb4_0900_ai_ci",
-            Server::MariaDb => "utf8mb4_general_ci",
-        };
-        Collating::named(name, COERCIBLE)
+    pub(crate) fn connection(connection: &Connection) -> Collating {
+        Collating::named(connection.collation, COERCIBLE)
     }
 
     /// Of the text of a number or date.
@@ -80,10 +76,10 @@ impl Collating {
         }
     }
 
-    /// Of the default collation of a character set on `server`; not known if there is none.
-    pub(crate) fn of_charset(charset: &str, server: Server, strength: u8) -> Collating {
-        match tanada_innodb::Collation::default_of(charset, server) {
-            Some(collation) => Collating { strength, ..Collating::column(&collation.name, server) },
+    /// Of the default collation of a character set; not known if there is none.
+    pub(crate) fn of_charset(charset: &str, connection: &Connection, strength: u8) -> Collating {
+        match connection.default_of(charset) {
+            Some(name) => Collating { strength, ..Collating::column(&name, connection.server) },
             None => Collating { collation: None, charset: Some(charset.to_string()), strength, wide: false },
         }
     }
@@ -212,6 +208,26 @@ impl Collating {
             Some(Encoded::Bytes(bytes)) => Ok(bytes.into_owned()),
             _ => Err(Refusal::new("bytes of a text in its character set")),
         }
+    }
+
+    /// The text with question marks for what its character set lacks.
+    pub(crate) fn held(&self, text: &str) -> Result<String, Refusal> {
+        let Some(name) = self.charset.as_deref() else { return Ok(text.to_string()) };
+        let unknown = || Refusal::new("bytes of a text in its character set");
+        let charset = Charset::lookup(name).ok_or_else(unknown)?;
+        let is_held = |text: &str| match charset.encode(text) {
+            Encoded::Bytes(_) => Ok(true),
+            Encoded::Absent => Ok(false),
+            _ => Err(unknown()),
+        };
+        if text.is_ascii() || is_held(text)? {
+            return Ok(text.to_string());
+        }
+        let mut held = String::with_capacity(text.len());
+        for letter in text.chars() {
+            held.push(if is_held(letter.encode_utf8(&mut [0; 4]))? { letter } else { '?' });
+        }
+        Ok(held)
     }
 
     /// The text of `bytes` in its character set.
@@ -401,7 +417,7 @@ mod tests {
             (column("utf8mb4_general_ci"), column("utf8mb4_bin"), column("utf8mb4_unicode_ci"));
         let (latin1, latin2, utf8mb3) =
             (column("latin1_swedish_ci"), column("latin2_general_ci"), column("utf8mb3_general_ci"));
-        let literal = Collating::connection(Server::MySql);
+        let literal = Collating::connection(&Connection::new(Server::MySql));
         let explicit = |name: &str| Collating::named(name, EXPLICIT);
         for (left, right, expected) in [
             (&general, &binary, Some("utf8mb4_bin")),

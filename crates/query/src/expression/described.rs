@@ -56,7 +56,7 @@ fn is_column_of_documents(of: &Typed) -> bool {
 /// A name that the server gives as well: some of MySQL's stand for collations of MariaDB here.
 fn known(name: Option<&str>) -> Result<&str, Refusal> {
     match name {
-        Some(name) if !name.contains("uca1400") => Ok(name),
+        Some(name) if !name.contains("uca1400_nopad") => Ok(name),
         _ => Err(Refusal::new("a collation that is not known")),
     }
 }

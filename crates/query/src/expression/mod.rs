@@ -18,6 +18,7 @@ mod cast;
 mod choices;
 mod collating;
 mod compare;
+mod connection;
 mod conversions;
 mod dates;
 mod datum;
@@ -46,6 +47,7 @@ use tanada_innodb::{ColumnType, TableDefinition, Value};
 
 pub(crate) use call::call;
 pub(crate) use collating::{Collating, IMPLICIT, NONE, NUMERIC};
+pub use connection::Connection;
 pub(crate) use conversions::{branch, digits_of_type};
 pub(crate) use datum::Datum;
 pub(crate) use floating::Origin;

@@ -63,7 +63,7 @@ const ALL: u32 = u32::MAX;
 const FIRST: u32 = 1;
 
 /// Functions of numbers.
-const NUMBERS: [&str; 45] = [
+const NUMBERS: [&str; 46] = [
     "+",
     "-",
     "*",
@@ -107,6 +107,7 @@ const NUMBERS: [&str; 45] = [
     "space",
     "condition",
     "number of",
+    "average of",
     "cast:signed",
     "cast:unsigned",
 ];

@@ -3,6 +3,7 @@
 use tanada_innodb::schema::Server;
 
 use super::collating::Collating;
+use super::connection::Connection;
 use super::zone::Zone;
 
 /// What values depend on besides their operands. It is passed to the plan of every expression.
@@ -10,6 +11,10 @@ use super::zone::Zone;
 pub struct Rules {
     /// MySQL's rules hold; otherwise MariaDB's.
     pub mysql: bool,
+    /// MariaDB is 11.5 or later.
+    pub newer_mariadb: bool,
+    /// How texts compare that name no collation.
+    pub connection: Connection,
     /// `time_zone`.
     pub zone: Zone,
     /// The statement's start in microseconds since 1970-01-01 UTC (`timestamp`); `None` where an expression has no
@@ -29,6 +34,8 @@ impl Rules {
     pub fn new(mysql: bool) -> Rules {
         Rules {
             mysql,
+            newer_mariadb: false,
+            connection: Connection::new(if mysql { Server::MySql } else { Server::MariaDb }),
             zone: Zone::UTC,
             now_micros: None,
             default_week_format: 0,
@@ -43,7 +50,7 @@ impl Rules {
     }
 
     /// How literals of a statement compare; `None` where an expression has no statement.
-    pub(super) fn connection(&self) -> Option<Collating> {
-        self.now_micros.map(|_| Collating::connection(self.server()))
+    pub(super) fn literals(&self) -> Option<Collating> {
+        self.now_micros.map(|_| Collating::connection(&self.connection))
     }
 }

@@ -89,10 +89,7 @@ fn aggregate(function: &mut Function, database: Option<&str>) -> Option<Expr> {
         "stddev" | "std" => function.name = named("stddev_pop"),
         "variance" => function.name = named("var_pop"),
         "avg" => {
-            let [mut sum, mut count] = [function.clone(), function.clone()];
-            sum.name = named("sum");
-            count.name = named("count");
-            count_numbers(&mut count);
+            let [sum, count] = parts_of_average(function);
             return Some(operation(Expr::Function(sum), BinaryOperator::Divide, Expr::Function(count)));
         }
         "database" | "schema" if plain_arguments(function)?.is_empty() => {
@@ -104,6 +101,15 @@ fn aggregate(function: &mut Function, database: Option<&str>) -> Option<Expr> {
         _ => {}
     }
     None
+}
+
+/// The sum and the count that an average is the quotient of.
+pub(super) fn parts_of_average(average: &Function) -> [Function; 2] {
+    let [mut sum, mut count] = [average.clone(), average.clone()];
+    sum.name = named("sum");
+    count.name = named("count");
+    count_numbers(&mut count);
+    [sum, count]
 }
 
 /// The arguments of a call without any clause.

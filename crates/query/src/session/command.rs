@@ -3,6 +3,7 @@
 use datafusion::sql::sqlparser::dialect::MySqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use super::prepared::{self, Named};
 use super::set::{Assignment, assignments};
 use crate::{Error, ErrorKind, Result};
 
@@ -43,6 +44,8 @@ pub(super) enum Command {
     Drop { tables: Vec<TableName>, if_exists: bool },
     /// Begin and end of transactions, which change nothing where all files stay as they are.
     Transaction,
+    /// `PREPARE`, `EXECUTE`, `DEALLOCATE PREPARE`, `DO`
+    Named(Named),
     /// Whatever DataFusion plans.
     Query,
 }
@@ -81,6 +84,9 @@ pub(super) fn recognise(tokens: &[Token]) -> Result<Command> {
         tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_) | Token::SemiColon)).collect();
     let words: Vec<String> = plain.iter().map(|token| keyword(token)).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    if let Some(named) = prepared::read(&plain)? {
+        return Ok(Command::Named(named));
+    }
     match words.as_slice() {
         ["USE", _] => Ok(Command::Use(name(plain[1])?)),
         ["SET", ..] => Ok(Command::Set(assignments(&plain[1..])?)),

@@ -27,11 +27,18 @@ const MAX_DEPTH: usize = 128;
 /// `InvalidInput` if it is none, or several.
 pub(super) fn parse(sql: &str) -> Result<Statement> {
     let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorKind::InvalidInput, format!("{error}"));
-    let mut statements = DFParserBuilder::new(sql)
-        .with_dialect(&ServerDialect(MySqlDialect {}))
-        .with_recursion_limit(MAX_DEPTH)
-        .build()
-        .and_then(|mut parser| parser.parse_statements())?;
+    let parsed = |nests_joins: bool| {
+        DFParserBuilder::new(sql)
+            .with_dialect(&ServerDialect { own: MySqlDialect {}, nests_joins })
+            .with_recursion_limit(MAX_DEPTH)
+            .build()
+            .and_then(|mut parser| parser.parse_statements())
+    };
+    // `a JOIN b JOIN c ON ... ON ...` is nested; `a JOIN b LEFT JOIN c ON ...` is not, whose first join has no ON.
+    let mut statements = match parsed(false) {
+        Ok(statements) => statements,
+        Err(error) => parsed(true).map_err(|_| error)?,
+    };
     match (statements.pop_front(), statements.is_empty()) {
         (Some(statement), true) => Ok(statement),
         (None, _) => Err(invalid(&"there is no statement")),
@@ -41,7 +48,11 @@ pub(super) fn parse(sql: &str) -> Result<Statement> {
 
 /// MySQL's dialect but for precedence.
 #[derive(Debug)]
-struct ServerDialect(MySqlDialect);
+struct ServerDialect {
+    own: MySqlDialect,
+    /// Whether a join without ON before another one is joined with what that gives.
+    nests_joins: bool,
+}
 
 /// Precedence of operators, larger is tighter.
 mod precedence {
@@ -149,19 +160,19 @@ impl Dialect for ServerDialect {
     }
 
     fn is_identifier_start(&self, letter: char) -> bool {
-        self.0.is_identifier_start(letter)
+        self.own.is_identifier_start(letter)
     }
 
     fn is_identifier_part(&self, letter: char) -> bool {
-        self.0.is_identifier_part(letter)
+        self.own.is_identifier_part(letter)
     }
 
     fn is_delimited_identifier_start(&self, letter: char) -> bool {
-        self.0.is_delimited_identifier_start(letter)
+        self.own.is_delimited_identifier_start(letter)
     }
 
     fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
-        self.0.identifier_quote_style(identifier)
+        self.own.identifier_quote_style(identifier)
     }
 
     supports!(
@@ -189,12 +200,16 @@ impl Dialect for ServerDialect {
         allow_extract_custom,
     );
 
+    fn supports_left_associative_joins_without_parens(&self) -> bool {
+        !self.nests_joins
+    }
+
     fn is_column_alias(&self, keyword: &Keyword, parser: &mut Parser) -> bool {
-        COLUMN_NAMES.contains(keyword) || self.0.is_column_alias(keyword, parser)
+        COLUMN_NAMES.contains(keyword) || self.own.is_column_alias(keyword, parser)
     }
 
     fn is_table_factor_alias(&self, explicit: bool, keyword: &Keyword, parser: &mut Parser) -> bool {
-        TABLE_NAMES.contains(keyword) || self.0.is_table_factor_alias(explicit, keyword, parser)
+        TABLE_NAMES.contains(keyword) || self.own.is_table_factor_alias(explicit, keyword, parser)
     }
 
     fn prec_value(&self, operator: Precedence) -> u8 {

@@ -27,7 +27,9 @@ mod kept;
 mod mirrors;
 mod names;
 mod planning;
+mod prepared;
 mod progress;
+mod release;
 mod result;
 mod row_order;
 mod set;
@@ -239,16 +241,18 @@ impl Session {
         let opened = self.shared.environment.executors.spawn(move || async move {
             let catalog = Catalog::open(&path, &options, &environment).await?;
             let server = catalog.server().await;
-            Ok::<_, tanada_innodb::Error>((catalog, server))
+            let is_newer =
+                server == Some(Server::MariaDb) && release::is_newer_mariadb(&environment.files, &path).await;
+            Ok::<_, tanada_innodb::Error>((catalog, server, is_newer))
         });
-        let (catalog, server) = opened.await??;
+        let (catalog, server, is_newer) = opened.await??;
         let warnings = catalog.warnings();
         let names = self.shared.databases.mount(catalog)?;
         if let Some(server) = server
             && !self.shared.is_server_set.swap(true, Ordering::Relaxed)
         {
             let key = format!("{}.server", TanadaOptions::PREFIX);
-            self.shared.state.write().config_mut().options_mut().set(&key, server_name(server))?;
+            self.shared.state.write().config_mut().options_mut().set(&key, server_name(server, is_newer))?;
         }
         let all = self.shared.databases.names();
         let is_chosen = self.database().is_some_and(|name| self.is_status(&name));
@@ -319,6 +323,12 @@ impl Session {
         let tokens = command::tokens(sql)?;
         let context = self.query_context()?;
         let answer = match command::recognise(&tokens)? {
+            Command::Query if prepared::into_variables(&tokens).is_some() => {
+                if let Some((sql, variables)) = prepared::into_variables(&tokens) {
+                    self.select_into(&sql, &variables).await?;
+                }
+                None
+            }
             Command::Query => {
                 let database = self.database();
                 let text =
@@ -334,6 +344,10 @@ impl Session {
                 self.assign(assignments).await?;
                 None
             }
+            Command::Named(named) => match self.named(named).await? {
+                Some(result) => return Ok(result),
+                None => None,
+            },
             Command::Transaction => None,
             Command::Copy => {
                 let copy = copy::read(sql, &tokens)?;
@@ -425,6 +439,9 @@ impl Session {
             now_micros: now.map(|now| now.timestamp_micros()),
             zone: self.time_zone(),
             keeps_rows: context.keeps_rows(),
+            default_week_format: self.number_set("default_week_format").map_or(0, |format| format as u8),
+            connection: self.connection(context.options()),
+            newer_mariadb: context.options().is_newer_mariadb,
             ..Rules::new(context.options().server == Server::MySql)
         };
         let statement = StatementRules::new(rules, Arc::clone(context));

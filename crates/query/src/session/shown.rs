@@ -76,6 +76,7 @@ impl Session {
             | Command::CreateFiles
             | Command::Drop { .. }
             | Command::Chosen { .. }
+            | Command::Named(_)
             | Command::Query => {
                 Err(Error::new(ErrorKind::InvalidInput, "only SHOW and DESCRIBE show something"))
             }

@@ -70,6 +70,15 @@ pub(super) fn temporal(of: TypedString) -> Result<Expr> {
     Ok(call(&format!("literal:{name}"), vec![text(&written)]))
 }
 
+/// The text whose bytes a literal has in hexadecimal digits, if it is UTF-8.
+fn text_of_hex(value: &Value) -> Option<String> {
+    let Value::HexStringLiteral(digits) = value else { return None };
+    let digits = digits.as_bytes();
+    let digit = |of: u8| char::from(of).to_digit(16);
+    let bytes = digits.chunks_exact(2).map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8));
+    String::from_utf8(bytes.collect::<Option<Vec<u8>>>()?).ok().filter(|_| digits.len().is_multiple_of(2))
+}
+
 /// `_utf8mb4'...'`.
 pub(super) fn introduced(prefix: &str, value: Expr) -> Result<Expr> {
     let charset = prefix.trim_start_matches('_').to_ascii_lowercase();
@@ -77,6 +86,12 @@ pub(super) fn introduced(prefix: &str, value: Expr) -> Result<Expr> {
         Expr::Value(of) if matches!(of.value, Value::SingleQuotedString(_)) => {
             Ok(call(&format!("text:{charset}"), vec![Expr::Value(of)]))
         }
+        Expr::Value(of) => match text_of_hex(&of.value) {
+            Some(written) if charset != "binary" => {
+                Ok(call(&format!("text:{charset}"), vec![text(&written)]))
+            }
+            _ => Err(unsupported(format!("the introducer {prefix}"))),
+        },
         _ => Err(unsupported(format!("the introducer {prefix}"))),
     }
 }

@@ -10,6 +10,14 @@ use crate::relation::zero_date::is_none_of_calendar;
 const SECOND: i64 = 1_000_000;
 /// The last second that a TIMESTAMP of MariaDB holds.
 const END_OF_TIMESTAMPS: i64 = 2_147_483_647;
+/// The same of MariaDB 11.5 and later.
+const END_OF_NEWER_TIMESTAMPS: i64 = 4_294_967_295;
+
+/// The last microsecond of a TIMESTAMP of MariaDB.
+fn end_of_mariadb(rules: &Rules) -> i64 {
+    let seconds = if rules.newer_mariadb { END_OF_NEWER_TIMESTAMPS } else { END_OF_TIMESTAMPS };
+    seconds * SECOND + SECOND - 1
+}
 /// The last microsecond of Unix time that MySQL computes with.
 const END_OF_MYSQL_MICROS: i64 = 32_536_771_199_999_999;
 
@@ -108,7 +116,7 @@ pub(super) fn unix_timestamp(operands: &[Typed], rules: &Rules) -> Result<Typed,
         let utc = rules.zone.moment(local)?;
         let is_known = match rules.mysql {
             true => (0..=END_OF_MYSQL_MICROS).contains(&utc),
-            false => (0..=END_OF_TIMESTAMPS * SECOND + SECOND - 1).contains(&utc),
+            false => (0..=end_of_mariadb(&rules)).contains(&utc),
         };
         if is_known { number(utc) } else { outside() }
     }))
@@ -141,10 +149,11 @@ pub(super) fn from_unixtime(of: Typed, rules: &Rules) -> Result<Typed, Refusal> 
         let exact = if rules.mysql { exact.rounded(6)? } else { exact.truncated(6)? };
         let most = match rules.mysql {
             true => END_OF_MYSQL_MICROS,
-            false => END_OF_TIMESTAMPS * SECOND + SECOND - 1,
+            false => end_of_mariadb(&rules),
         };
         match i64::try_from(exact.rounded(6)?.units()).ok().filter(|micros| (0..=most).contains(micros)) {
             None => Ok(Datum::Null),
+            Some(0) if rules.newer_mariadb => Ok(Datum::Null),
             Some(micros) => Ok(Datum::DateTime(rules.zone.local(micros)?)),
         }
     }))
@@ -165,7 +174,7 @@ pub(super) fn convert_tz(operands: Vec<Typed>, rules: &Rules) -> Result<Typed, R
         let (from, to) = (zone(&values[1], &kinds[1])?, zone(&values[2], &kinds[2])?);
         let (Some(from), Some(to)) = (from, to) else { return Ok(Datum::Null) };
         let Some(local) = moment(&values[0], &kinds[0], &rules)? else { return Ok(Datum::Null) };
-        let most = if rules.mysql { END_OF_MYSQL_MICROS } else { END_OF_TIMESTAMPS * SECOND + SECOND - 1 };
+        let most = if rules.mysql { END_OF_MYSQL_MICROS } else { end_of_mariadb(&rules) };
         // A day more or less decides without the zone's rules.
         if !(-DAY..=most + DAY).contains(&local) {
             return Ok(Datum::DateTime(local));

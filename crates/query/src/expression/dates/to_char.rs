@@ -23,7 +23,7 @@ const NAME_LETTERS: usize = 9;
 /// `TO_CHAR(date [, format])`.
 pub(super) fn to_char(mut operands: Vec<Typed>, rules: &Rules) -> Result<Typed, Refusal> {
     if operands.len() == 1 {
-        let kind = Kind::Text(Collating::connection(rules.server()));
+        let kind = Kind::Text(Collating::connection(&rules.connection));
         operands.push(Typed { node: Node::Literal(Datum::Text(DEFAULT.to_string())), kind });
     }
     let (kind, format) = (operands[0].kind.clone(), operands[1].kind.clone());

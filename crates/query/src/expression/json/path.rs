@@ -85,6 +85,15 @@ impl Path {
         })
     }
 
+    /// Whether an element is taken of what is no array.
+    pub(super) fn takes_element_of_scalar(&self, document: &Json) -> bool {
+        self.steps.iter().enumerate().any(|(at, step)| {
+            let before = || Path { steps: self.steps[..at].to_vec() };
+            matches!(step, Step::Element(_))
+                && before().find(document).iter().any(|found| !matches!(found, Json::Array(_)))
+        })
+    }
+
     /// The values that are found; a value that is no array is its own first element.
     pub(super) fn find<'a>(&self, document: &'a Json) -> Vec<&'a Json> {
         let mut found = vec![document];

@@ -44,19 +44,14 @@ pub(super) fn function(name: &str, operands: &[Typed], mysql: bool) -> Result<Op
         ("json_depth", 1) => {
             of_document(operands, SIGNED, mysql, |document, _, _| Ok(Datum::Int(document.depth() as i64)))?
         }
-        ("json_keys", 1 | 2) => of_document(operands, Kind::Json, mysql, |document, values, kinds| {
-            Ok(match at_path(document, values, kinds)? {
-                Some(Json::Object(members)) => {
-                    let mut keys: Vec<JsonText> = Vec::new();
-                    for (name, _) in members {
-                        if !keys.iter().any(|key| key.text == name.text) {
-                            keys.push(name);
-                        }
-                    }
-                    Datum::Text(Json::Array(keys.into_iter().map(Json::Text).collect()).spelled())
-                }
-                _ => Datum::Null,
-            })
+        ("json_keys", 1 | 2) => of_document(operands, Kind::Json, mysql, move |document, values, kinds| {
+            // MySQL has no keys of what is taken for an array of one element.
+            if let (true, [path], [kind]) = (mysql, values, kinds)
+                && path_of(path, kind)?.is_some_and(|path| path.takes_element_of_scalar(&document))
+            {
+                return Ok(Datum::Null);
+            }
+            Ok(at_path(document, values, kinds)?.map_or(Datum::Null, keys))
         })?,
         ("json_type", 1) => of_document(operands, ascii(), mysql, move |document, _, _| {
             if mysql && may_hide_type(&document) {
@@ -275,6 +270,23 @@ fn valid(operands: Vec<Typed>, mysql: bool) -> Result<Typed, Refusal> {
     })))
 }
 
+/// Whether an array has one element, which is no array or object.
+fn is_single_scalar(elements: &[Json]) -> bool {
+    matches!(elements, [only] if !matches!(only, Json::Array(_) | Json::Object(_)))
+}
+
+/// The names of an object's members, each once; NULL of what is no object.
+fn keys(document: Json) -> Datum {
+    let Json::Object(members) = document else { return Datum::Null };
+    let mut keys: Vec<JsonText> = Vec::new();
+    for (name, _) in members {
+        if !keys.iter().any(|key| key.text == name.text) {
+            keys.push(name);
+        }
+    }
+    Datum::Text(Json::Array(keys.into_iter().map(Json::Text).collect()).spelled())
+}
+
 /// Over several lines, as MariaDB writes it: the value of a member begins on a line of its own if it is nested.
 fn detailed(document: &Json, out: &mut String, depth: usize) {
     let indent = |out: &mut String, depth: usize| {
@@ -282,6 +294,7 @@ fn detailed(document: &Json, out: &mut String, depth: usize) {
         out.push_str(&"    ".repeat(depth));
     };
     match document {
+        Json::Array(elements) if is_single_scalar(elements) => document.write(out, ", ", ": "),
         Json::Array(elements) if !elements.is_empty() => {
             out.push('[');
             for (at, element) in elements.iter().enumerate() {

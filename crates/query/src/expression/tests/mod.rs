@@ -190,7 +190,7 @@ fn printed(value: &Datum, kind: &Kind) -> Result<String, Refusal> {
 fn computed(expression: &str, rows: usize, mysql: bool) -> Result<String, Refusal> {
     let columns = columns(mysql);
     let rules = Rules::new(mysql);
-    let connection = Collating::connection(rules.server());
+    let connection = Collating::connection(&rules.connection);
     let (typed, inputs) = plan::query(expression, &columns, &rules, connection)?;
     let values = (0..rows).map(|row| {
         let row: Vec<Datum> = inputs

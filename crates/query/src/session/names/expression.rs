@@ -52,6 +52,16 @@ pub(super) fn is_called(function: &Function, name: &str) -> bool {
     function.name.to_string().eq_ignore_ascii_case(name)
 }
 
+/// The arguments of a call.
+pub(super) fn arguments(function: &Function) -> Vec<Expr> {
+    let FunctionArguments::List(list) = &function.args else { return Vec::new() };
+    let expressions = list.args.iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => Some(expression.clone()),
+        _ => None,
+    });
+    expressions.collect()
+}
+
 /// The single argument of a call.
 pub(super) fn only_argument(function: &Function) -> Option<&Expr> {
     let FunctionArguments::List(list) = &function.args else { return None };

@@ -223,6 +223,7 @@ impl Names<'_> {
             alias: alias.clone(),
             columns: columns.collect(),
             keys: Vec::new(),
+            indexes: Vec::new(),
         };
         Ok((relation, table_alias(alias)))
     }
@@ -294,6 +295,7 @@ impl Names<'_> {
             alias: unique.clone(),
             columns: columns.collect(),
             keys: table.keys.clone(),
+            indexes: table.index_columns.clone(),
         };
         *name = ObjectName(
             [table.schema.unwrap_or(&table.database), &found_as]

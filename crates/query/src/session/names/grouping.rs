@@ -16,21 +16,28 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, OrderBy, OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr,
-    Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Function, GroupByExpr, Ident, OrderBy, OrderByExpr, OrderByOptions, Query, Select,
+    SelectItem, SetExpr, Value, VisitMut, VisitorMut,
 };
 
-use super::expression::{is_aggregate, is_called, is_comparison_with_rows, only_argument};
+use super::expression::{
+    arguments, has_window, is_aggregate, is_called, is_comparison_with_rows, only_argument,
+};
+use super::item::Item;
 use super::order::Key;
-use super::quantified::{call, derived, query_of, select_of};
+use super::quantified::{call, call_of, derived, query_of, select_of};
 use super::query::Output;
 use super::scope::Scope;
 use super::select::{Clauses, Groups, both, finish};
 use super::{Names, invalid, quoted, unsupported};
+use crate::session::aggregates::parts_of_average;
 use crate::{Error, Result};
 
 /// Begin of the names of columns below WITH ROLLUP.
 const COLUMN: &str = "column_";
+
+/// The average of a sum and a count, with all digits that the server carries on.
+const AVERAGE: &str = "average of";
 
 /// The aggregate that takes a row's value.
 const ANY_ROW: &str = "first_value";
@@ -45,12 +52,14 @@ impl Names<'_> {
         scope: &Scope,
     ) -> Result<Vec<Output>> {
         let Clauses { mut items, outputs, groups, mut having, mut keys } = clauses;
+        let rounds_averages = self.rounds_averages(select, &items, &keys, &groups, scope);
         if groups.has_rollup && !keys.is_empty() && !self.is_mysql() {
             return Err(invalid("Incorrect usage of CUBE/ROLLUP and ORDER BY"));
         }
         let alias = self.alias("grouped");
         let rolled = self.alias("rolled");
         let mut grouping = Grouping::new(self, groups, [alias.clone(), rolled], scope);
+        grouping.rounds_averages = rounds_averages;
         for (no, item) in items.iter_mut().enumerate() {
             grouping.place = Place::Item(no + 1);
             grouping.rewrite(&mut item.expression)?;
@@ -77,7 +86,7 @@ impl Names<'_> {
             let counted = grouping.slot(call("count", Expr::value(Value::Number("1".to_string(), false))));
             let some = Expr::BinaryOp {
                 left: Box::new(counted),
-                op: datafusion::sql::sqlparser::ast::BinaryOperator::Gt,
+                op: BinaryOperator::Gt,
                 right: Box::new(Expr::value(Value::Number("0".to_string(), false))),
             };
             having = Some(both(Some(some), having.unwrap_or(Expr::value(Value::Boolean(true)))));
@@ -87,6 +96,43 @@ impl Names<'_> {
         select.selection = having;
         finish(self, select, order_by, items, outputs, keys)
     }
+}
+
+impl Names<'_> {
+    /// Whether the server computes with averages of the digits that they show: in the table of rows that it makes of
+    /// groups in the order of an index, to sort them or for windows, and MySQL for all windows.
+    fn rounds_averages(
+        &self,
+        select: &Select,
+        items: &[Item],
+        keys: &[(Key, OrderByExpr)],
+        groups: &Groups,
+        scope: &Scope,
+    ) -> bool {
+        let has_window = items.iter().any(|item| has_window(&item.expression));
+        if has_window && self.is_mysql() {
+            return true;
+        }
+        let forms: Vec<Expr> = groups.expressions.iter().map(comparable).collect();
+        let sorts = keys.iter().any(|(key, _)| match key {
+            Key::Expression(expression) => !forms.contains(&comparable(expression)),
+            Key::Result(no) => {
+                items.get(*no).is_none_or(|item| !forms.contains(&comparable(&item.expression)))
+            }
+        });
+        let [relation] = scope.relations.as_slice() else { return false };
+        let column = |of: &Expr| relation.columns.iter().position(|column| column.expression == *of);
+        let grouped: Option<Vec<usize>> = groups.expressions.iter().map(column).collect();
+        let Some(grouped) = grouped.filter(|grouped| !grouped.is_empty()) else { return false };
+        let is_leading = |index: &Vec<usize>| {
+            index.get(..grouped.len()).is_some_and(|leading| grouped.iter().all(|no| leading.contains(no)))
+        };
+        (sorts || has_window) && select.distinct.is_none() && relation.indexes.iter().any(is_leading)
+    }
+}
+
+fn operation(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
 }
 
 /// Where an expression stands, for messages.
@@ -113,6 +159,8 @@ struct Grouping<'s> {
     place: Place,
     /// Columns that the groups decide, if others are refused.
     determined: Option<Vec<Expr>>,
+    /// Whether the digits of averages that are not shown are lost, too.
+    rounds_averages: bool,
     is_mysql: bool,
     has_group_by: bool,
 }
@@ -140,6 +188,7 @@ impl<'s> Grouping<'s> {
             queries: 0,
             place: Place::Having,
             determined,
+            rounds_averages: false,
             is_mysql: names.is_mysql(),
         }
     }
@@ -177,15 +226,23 @@ impl<'s> Grouping<'s> {
             return Ok(Some(self.column(Self::group_name(no))));
         }
         match expression {
+            Expr::Function(function)
+                if self.queries == 0
+                    && is_called(function, "avg")
+                    && !self.rounds_averages
+                    && is_aggregate(function) =>
+            {
+                let [sum, count] = parts_of_average(function).map(|part| self.slot(Expr::Function(part)));
+                Ok(Some(call_of(AVERAGE, vec![sum, count])))
+            }
             Expr::Function(function) if self.queries == 0 && is_aggregate(function) => {
                 Ok(Some(self.slot(expression.clone())))
             }
             Expr::Function(function) if self.queries == 0 && is_called(function, "grouping") => {
-                let known = only_argument(function).is_some_and(|of| self.compared.contains(&comparable(of)));
-                match known && self.groups.has_rollup {
-                    true => Ok(Some(self.slot(expression.clone()))),
-                    false => Err(invalid("Argument #1 of GROUPING function is not in GROUP BY")),
+                if !self.is_mysql {
+                    return Err(invalid("FUNCTION grouping does not exist"));
                 }
+                self.grouping(function).map(Some)
             }
             Expr::Function(function) if self.is_mysql && is_called(function, "any_value") => {
                 Ok(only_argument(function).map(|of| self.slot(call(ANY_ROW, of.clone()))))
@@ -196,6 +253,27 @@ impl<'s> Grouping<'s> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// GROUPING of several groups has a bit of each, that of the last being the lowest.
+    fn grouping(&mut self, function: &Function) -> Result<Expr> {
+        let mut bits: Option<Expr> = None;
+        for (no, of) in arguments(function).into_iter().enumerate() {
+            if !self.groups.has_rollup || !self.compared.contains(&comparable(&of)) {
+                let message = format!("Argument #{no} of GROUPING function is not in GROUP BY", no = no + 1);
+                return Err(invalid(message));
+            }
+            let bit = self.slot(call("grouping", of));
+            bits = Some(match bits {
+                None => bit,
+                Some(bits) => {
+                    let two = Expr::value(Value::Number("2".to_string(), false));
+                    let shifted = operation(bits, BinaryOperator::Multiply, two);
+                    Expr::Nested(Box::new(operation(shifted, BinaryOperator::Plus, bit)))
+                }
+            });
+        }
+        bits.ok_or_else(|| invalid("Incorrect parameter count in the call to native function 'GROUPING'"))
     }
 
     /// MySQL's ONLY_FULL_GROUP_BY.

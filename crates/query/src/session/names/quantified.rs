@@ -163,13 +163,20 @@ fn row(expression: &Expr) -> Vec<Expr> {
 
 /// `name(argument)`
 pub(super) fn call(name: &str, argument: Expr) -> Expr {
+    call_of(name, vec![argument])
+}
+
+/// `name(arguments)`
+pub(super) fn call_of(name: &str, arguments: Vec<Expr>) -> Expr {
+    let arguments =
+        arguments.into_iter().map(|argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)));
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::new(name)]),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
             duplicate_treatment: None,
-            args: vec![FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))],
+            args: arguments.collect(),
             clauses: Vec::new(),
         }),
         filter: None,

@@ -31,6 +31,8 @@ pub(super) struct Relation {
     pub columns: Vec<ScopeColumn>,
     /// Positions of the columns of its keys.
     pub keys: Vec<Vec<usize>>,
+    /// Positions of the columns of its indexes.
+    pub indexes: Vec<Vec<usize>>,
 }
 
 /// A FROM clause.

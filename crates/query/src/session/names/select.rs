@@ -5,12 +5,14 @@
 //! 3. HAVING takes results and groups, ORDER BY results before columns.
 //! 4. What is grouped becomes two queries ([`super::grouping`]); what is ordered by a subquery does, too.
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, OrderBy, OrderByExpr, Select, SelectItem,
-    SetExpr, TableFactor,
+    BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, Ident, OrderBy, OrderByExpr, Query, Select,
+    SelectItem, SetExpr, TableFactor, VisitMut, VisitorMut,
 };
 
-use super::expression::{Aliases, has_aggregate, has_subquery, has_window};
+use super::expression::{Aliases, has_aggregate, has_subquery, has_window, is_aggregate};
 use super::item::{Item, emitted};
 use super::order::{self, Key};
 use super::quantified::{derived, query_of, select_of};
@@ -167,19 +169,27 @@ pub(super) fn finish(
     keys: Vec<(Key, OrderByExpr)>,
 ) -> Result<Vec<Output>> {
     let is_free = |key: &Key| matches!(key, Key::Expression(_));
-    if select.distinct.is_some() && keys.iter().any(|(key, _)| is_free(key)) {
-        return Err(unsupported("a DISTINCT ordered by what is not in its select list is not run"));
+    let is_above = select.distinct.is_some() && keys.iter().any(|(key, _)| is_free(key));
+    let alias = names.alias("ordered");
+    let mut keys = keys;
+    if is_above {
+        for (key, _) in &mut keys {
+            if let Key::Expression(expression) = key
+                && !of_results(expression, &items, &outputs, &alias)
+            {
+                return Err(unsupported("a DISTINCT ordered by what is not in its select list is not run"));
+            }
+        }
     }
     let projection = items.into_iter().zip(&outputs).map(|(item, output)| emitted(item.expression, output));
     select.projection = projection.collect();
     let hides = keys.iter().any(|(key, _)| matches!(key, Key::Expression(key) if has_subquery(key)));
     let mut ordered = Vec::with_capacity(keys.len());
     let mut hidden = Vec::new();
-    let alias = names.alias("ordered");
     for (key, mut by) in keys {
         by.expr = match key {
             Key::Result(no) => order::position(no),
-            Key::Expression(expression) if hides => {
+            Key::Expression(expression) if hides && !is_above => {
                 let name = quoted(&format!("key_{}", names.number()));
                 hidden.push(SelectItem::ExprWithAlias { expr: *expression, alias: name.clone() });
                 Expr::CompoundIdentifier(vec![alias.clone(), name])
@@ -188,7 +198,7 @@ pub(super) fn finish(
         };
         ordered.push(by);
     }
-    if hides {
+    if hides || is_above {
         select.projection.extend(hidden);
         let column = |output: &Output| {
             let parts = vec![alias.clone(), quoted(&output.emitted)];
@@ -201,6 +211,41 @@ pub(super) fn finish(
     }
     *order_by = order::order_by(ordered);
     Ok(outputs)
+}
+
+/// Has an expression name the columns of the rows that are selected, which are called `alias`; false if it is made of
+/// others, too.
+fn of_results(expression: &mut Expr, items: &[Item], outputs: &[Output], alias: &Ident) -> bool {
+    struct Results<'a> {
+        items: &'a [Item],
+        outputs: &'a [Output],
+        alias: &'a Ident,
+    }
+    impl VisitorMut for Results<'_> {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+
+        fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+            let mut results = self.items.iter().zip(self.outputs);
+            if let Some((_, output)) = results.find(|(item, _)| item.expression == *expression) {
+                let column = vec![self.alias.clone(), quoted(&output.emitted)];
+                *expression = Expr::CompoundIdentifier(column);
+                return ControlFlow::Continue(());
+            }
+            match expression {
+                Expr::CompoundIdentifier(parts) if parts.first() == Some(self.alias) => {
+                    ControlFlow::Continue(())
+                }
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
+                Expr::Function(of) if of.over.is_some() || is_aggregate(of) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    expression.visit(&mut Results { items, outputs, alias }).is_continue()
 }
 
 /// `one AND other`

@@ -14,6 +14,8 @@ pub(in crate::session) struct NamedTable {
     /// Positions of the columns of each key that no two rows share: of the primary key, and of unique keys of columns
     /// that are never NULL.
     pub keys: Vec<Vec<usize>>,
+    /// Positions of the columns of each index whose columns are whole.
+    pub index_columns: Vec<Vec<usize>>,
     /// Its partitions; empty if it is not partitioned.
     pub partitions: Vec<String>,
     /// Its indexes.
@@ -52,11 +54,17 @@ impl NamedTable {
                 })
         };
         let keys = definition.indexes.iter().filter(is_known);
+        let is_whole =
+            |index: &&tanada_innodb::Index| index.parts.iter().all(|part| part.prefix_bytes.is_none());
+        let whole = definition.indexes.iter().filter(is_whole);
         NamedTable {
             database: definition.database.clone(),
             name: definition.name.clone(),
             columns: columns.collect(),
             keys: keys.map(|index| index.parts.iter().map(|part| part.column.0).collect()).collect(),
+            index_columns: whole
+                .map(|index| index.parts.iter().map(|part| part.column.0).collect())
+                .collect(),
             partitions: definition
                 .partitions
                 .iter()

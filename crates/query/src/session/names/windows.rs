@@ -4,12 +4,16 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, OrderBy, Query, Select, VisitMut, VisitorMut,
-    WindowSpec, WindowType,
+    BinaryOperator, CaseWhen, DuplicateTreatment, Expr, Function, FunctionArguments, Ident,
+    NamedWindowDefinition, NamedWindowExpr, OrderBy, Query, Select, Value, VisitMut, VisitorMut, WindowFrame,
+    WindowFrameBound, WindowFrameUnits, WindowSpec, WindowType,
 };
 
+use super::expression::{arguments, is_called};
 use super::invalid;
+use super::quantified::call_of;
 use super::scope::same;
 use crate::{Error, Result};
 
@@ -84,6 +88,97 @@ fn undefined(name: &Ident) -> Error {
     invalid(format!("Window name '{}' is not defined.", name.value))
 }
 
+/// What neither server computes.
+fn check(function: &Function) -> Result<()> {
+    let is_distinct = match &function.args {
+        FunctionArguments::List(list) => list.duplicate_treatment == Some(DuplicateTreatment::Distinct),
+        _ => false,
+    };
+    if is_distinct {
+        return Err(invalid("<window function>(DISTINCT ..) is not run: neither MySQL nor MariaDB has it"));
+    }
+    let Some(WindowType::WindowSpec(WindowSpec { window_frame: Some(frame), .. })) = &function.over else {
+        return Ok(());
+    };
+    match frame.units {
+        WindowFrameUnits::Groups => {
+            Err(invalid("GROUPS frames are not run: neither MySQL nor MariaDB has them"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a window function becomes that the engine does not have: one over a frame that is always empty, and LAG and
+/// LEAD with a default that is no constant.
+fn rewritten(function: &Function) -> Option<Expr> {
+    let Some(WindowType::WindowSpec(spec)) = &function.over else { return None };
+    if let Some(frame) = &spec.window_frame
+        && is_empty(frame)
+    {
+        let mut of_all = function.clone();
+        of_all.over = Some(WindowType::WindowSpec(WindowSpec { window_frame: None, ..spec.clone() }));
+        if is_called(function, "count") {
+            return Some(Expr::value(Value::Number("0".to_string(), false)));
+        }
+        let never = Expr::value(Value::Boolean(false));
+        return Some(when(never, Expr::Function(of_all), Expr::value(Value::Null)));
+    }
+    if !is_called(function, "lag") && !is_called(function, "lead") {
+        return None;
+    }
+    let [value, offset, default] = <[Expr; 3]>::try_from(arguments(function)).ok()?;
+    let is_literal = |of: &Expr| match of {
+        Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), Expr::Value(_)),
+        other => matches!(other, Expr::Value(_)),
+    };
+    if is_literal(&default) {
+        return None;
+    }
+    let number = |number: &str| Expr::value(Value::Number(number.to_string(), false));
+    let of = |arguments: Vec<Expr>| {
+        let Expr::Function(mut call) = call_of(&function.name.to_string(), arguments) else { return None };
+        call.over = function.over.clone();
+        Some(Expr::Function(call))
+    };
+    let is_none = Expr::BinaryOp {
+        left: Box::new(of(vec![number("1"), offset.clone(), number("0")])?),
+        op: BinaryOperator::Eq,
+        right: Box::new(number("0")),
+    };
+    Some(when(is_none, default, of(vec![value, offset])?))
+}
+
+/// `CASE WHEN condition THEN value ELSE otherwise END`
+fn when(condition: Expr, value: Expr, otherwise: Expr) -> Expr {
+    Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen { condition, result: value }],
+        else_result: Some(Box::new(otherwise)),
+    }
+}
+
+/// Whether the end of a frame is before its start: `3 FOLLOWING AND 1 FOLLOWING`, `1 PRECEDING AND 3 PRECEDING`.
+fn is_empty(frame: &WindowFrame) -> bool {
+    let number = |bound: &Option<Box<Expr>>| match bound.as_deref() {
+        Some(Expr::Value(of)) => match &of.value {
+            Value::Number(number, _) => number.parse::<f64>().ok(),
+            _ => None,
+        },
+        _ => None,
+    };
+    match (&frame.start_bound, &frame.end_bound) {
+        (WindowFrameBound::Following(start), Some(WindowFrameBound::Following(end))) => {
+            number(start).zip(number(end)).is_some_and(|(start, end)| start > end)
+        }
+        (WindowFrameBound::Preceding(start), Some(WindowFrameBound::Preceding(end))) => {
+            number(start).zip(number(end)).is_some_and(|(start, end)| start < end)
+        }
+        _ => false,
+    }
+}
+
 struct Writing<'a> {
     windows: &'a [(Ident, WindowSpec)],
     /// Subqueries around, which have windows of their own.
@@ -126,10 +221,15 @@ impl VisitorMut for Writing<'_> {
             && self.depth == 0
             && let Some(over) = &function.over
         {
-            match self.written(over) {
-                Ok(Some(written)) => function.over = Some(written),
-                Ok(None) => {}
-                Err(error) => return ControlFlow::Break(error),
+            let written = self.written(over).and_then(|written| {
+                function.over = written.or_else(|| function.over.take());
+                check(function)
+            });
+            if let Err(error) = written {
+                return ControlFlow::Break(error);
+            }
+            if let Some(written) = rewritten(function) {
+                *expression = written;
             }
         }
         ControlFlow::Continue(())

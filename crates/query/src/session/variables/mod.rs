@@ -17,7 +17,8 @@ use tanada_innodb::schema::Server;
 
 use super::Session;
 use super::set::Assignment;
-use crate::expression::Zone;
+use crate::expression::{Connection, Zone};
+use crate::settings::TanadaOptions;
 use crate::text::column_text;
 use crate::{Error, ErrorKind, Result};
 use system::Change;
@@ -67,6 +68,25 @@ pub(super) struct Set {
     users: HashMap<String, Expr>,
     /// The servers' variables, in lower case.
     system: HashMap<String, String>,
+    /// The texts of prepared statements.
+    statements: HashMap<String, String>,
+}
+
+impl Set {
+    /// Keeps a statement under a name.
+    pub(super) fn prepare(&mut self, name: String, sql: String) {
+        self.statements.insert(name, sql);
+    }
+
+    /// The statement of a name.
+    pub(super) fn prepared(&self, name: &str) -> Option<String> {
+        self.statements.get(name).cloned()
+    }
+
+    /// Whether there was a statement of this name, which is gone now.
+    pub(super) fn forget(&mut self, name: &str) -> bool {
+        self.statements.remove(name).is_some()
+    }
 }
 
 /// Names and values of the settings whose names are like `pattern`, by name; of all without one.
@@ -109,6 +129,19 @@ fn literal(value: &str) -> Expr {
     match value.starts_with('-') {
         true => Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(number) },
         false => number,
+    }
+}
+
+/// A value that is printed so as a literal.
+fn as_literal(data_type: &DataType, text: Option<Vec<u8>>) -> Expr {
+    let Some(text) = text else { return Expr::value(Value::Null) };
+    let text = String::from_utf8_lossy(&text).into_owned();
+    match data_type {
+        data_type if data_type.is_integer() || data_type.is_decimal() => literal(&text),
+        DataType::Boolean => literal(&text),
+        // A number with an exponent is a double.
+        data_type if data_type.is_floating() => literal_double(&text),
+        _ => Expr::value(Value::SingleQuotedString(text)),
     }
 }
 
@@ -159,7 +192,7 @@ impl Session {
     fn system_value(&self, name: &str) -> Option<String> {
         let variable = system::named(name, self.options().server)?;
         let set = self.shared.variables.read().system.get(variable.name).cloned();
-        set.or_else(|| variable.value(self.options().server).map(str::to_string))
+        set.or_else(|| variable.value_at(&self.options()).map(str::to_string))
     }
 
     /// The server's variables as SHOW has them.
@@ -216,25 +249,34 @@ impl Session {
 
     /// The value of an expression, as a literal.
     async fn value_of(&self, expression: &str) -> Result<Expr> {
-        let sql = format!("SELECT {expression}");
-        let mut result = Box::pin(self.executed(&sql)).await?;
+        let rows = self.literals(&format!("SELECT {expression}")).await?;
+        let value = rows.into_iter().next().and_then(|row| row.into_iter().next());
+        Ok(value.unwrap_or(Expr::value(Value::Null)))
+    }
+
+    /// The rows of a query as literals.
+    pub(super) async fn literals(&self, sql: &str) -> Result<Vec<Vec<Expr>>> {
+        let mut result = Box::pin(self.executed(sql)).await?;
         let batches = result.collect().await?;
-        let Some(batch) = batches.iter().find(|batch| batch.num_rows() > 0) else {
-            return Ok(Expr::value(Value::Null));
-        };
-        let field = result.schema();
-        let Some(field) = field.fields().first() else { return Ok(Expr::value(Value::Null)) };
-        let column = batch.column(0);
-        let text = column_text(field, column)?.into_iter().next().flatten();
-        let Some(text) = text else { return Ok(Expr::value(Value::Null)) };
-        let text = String::from_utf8_lossy(&text).into_owned();
-        Ok(match field.data_type() {
-            data_type if data_type.is_integer() || data_type.is_decimal() => literal(&text),
-            DataType::Boolean => literal(&text),
-            // A number with an exponent is a double.
-            data_type if data_type.is_floating() => literal_double(&text),
-            _ => Expr::value(Value::SingleQuotedString(text)),
-        })
+        let schema = result.schema();
+        let mut rows = Vec::new();
+        for batch in &batches {
+            let first = rows.len();
+            rows.resize_with(first + batch.num_rows(), Vec::new);
+            for (field, column) in schema.fields().iter().zip(batch.columns()) {
+                for (row, text) in column_text(field, column)?.into_iter().enumerate() {
+                    if let Some(row) = rows.get_mut(first + row) {
+                        row.push(as_literal(field.data_type(), text.map(|text| text.to_vec())));
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Sets a user's variable.
+    pub(super) fn set_user_variable(&self, name: &str, value: Expr) {
+        self.shared.variables.write().users.insert(bare(name), value);
     }
 
     /// Sets one of the server's variables; `None` is its default.
@@ -245,8 +287,10 @@ impl Session {
         let server = self.options().server;
         let name = bare(name);
         let Some(variable) = system::named(&name, server) else { return Err(unknown(&name)) };
-        let default = variable.value(server).unwrap_or_default();
+        let options = self.options();
+        let default = variable.value_at(&options).unwrap_or_default();
         let Some(value) = value else {
+            self.set_length_of_groups(&name, "0")?;
             self.shared.variables.write().system.remove(variable.name);
             return Ok(());
         };
@@ -254,6 +298,15 @@ impl Session {
             Change::Never => {
                 let message = format!("Variable '{name}' is a read only variable");
                 return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            Change::Number { least, most } => {
+                let number = value.parse::<u64>().map_err(|_| {
+                    let message = format!("Incorrect argument type to variable '{name}'");
+                    Error::new(ErrorKind::InvalidInput, message)
+                })?;
+                let number = number.clamp(least, most).to_string();
+                self.set_length_of_groups(&name, &number)?;
+                number
             }
             Change::Refused if value.eq_ignore_ascii_case(default) => default.to_string(),
             Change::Refused => {
@@ -269,7 +322,7 @@ impl Session {
                 }
             },
             Change::Mode => modes(value)?,
-            Change::Charset => charset(&name, value, server)?,
+            Change::Charset => charset(&name, value, default, options.connection())?,
         };
         self.shared.variables.write().system.insert(variable.name.to_string(), kept);
         Ok(())
@@ -280,6 +333,28 @@ impl Session {
         let is_mysql = self.options().server == Server::MySql;
         let variables = self.shared.variables.read();
         variables.system.get("time_zone").and_then(|name| Zone::parse(name, is_mysql)).unwrap_or(Zone::UTC)
+    }
+
+    /// How texts compare that name no collation.
+    pub(super) fn connection(&self, options: &TanadaOptions) -> Connection {
+        let own = options.connection();
+        let variables = self.shared.variables.read();
+        let set = variables.system.get("collation_connection");
+        set.and_then(|name| own.with_collation(name)).unwrap_or(own)
+    }
+
+    /// `group_concat_max_len` is a setting of Tanada, too.
+    fn set_length_of_groups(&self, name: &str, value: &str) -> Result<()> {
+        if name == "group_concat_max_len" {
+            let mut state = self.shared.state.write();
+            state.config_mut().options_mut().set("tanada.group_concat_max_len", value)?;
+        }
+        Ok(())
+    }
+
+    /// A variable that is a number, if it was set.
+    pub(super) fn number_set(&self, name: &str) -> Option<u64> {
+        self.shared.variables.read().system.get(name)?.parse().ok()
     }
 
     /// `SET NAMES charset [COLLATE collation]`
@@ -324,16 +399,15 @@ fn modes(value: &str) -> Result<String> {
 }
 
 /// Texts of a statement and of its results are UTF-8.
-fn charset(name: &str, value: &str, server: Server) -> Result<String> {
+fn charset(name: &str, value: &str, default: &str, connection: Connection) -> Result<String> {
     let value = value.to_ascii_lowercase();
     let refused = || {
         let message = format!("{name} cannot be set to '{value}': statements and results are in utf8mb4");
         Error::new(ErrorKind::Unsupported, message)
     };
     if name.starts_with("collation") {
-        let default = system::named(name, server).and_then(|variable| variable.value(server));
-        let is_default = default == Some(value.as_str());
-        return if is_default { Ok(value) } else { Err(refused()) };
+        let is_known = name == "collation_connection" && connection.with_collation(&value).is_some();
+        return if is_known || value == default { Ok(value) } else { Err(refused()) };
     }
     match value.as_str() {
         "utf8mb4" | "utf8" | "utf8mb3" => Ok(value),

@@ -2,6 +2,8 @@
 
 use tanada_innodb::schema::Server;
 
+use crate::settings::TanadaOptions;
+
 /// What setting a variable does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
@@ -9,6 +11,8 @@ pub(super) enum Change {
     Never,
     /// No answer depends on it: the value is kept and shown.
     Shown,
+    /// A number, which answers follow.
+    Number { least: u64, most: u64 },
     /// Answers depend on it, so no other value is taken.
     Refused,
     /// The time zone, in which only UTC is.
@@ -53,6 +57,14 @@ const SWITCHES: [&str; 19] = [
     "unique_checks",
 ];
 
+/// What MariaDB 11.8 has otherwise than 10.11.
+const OF_MARIADB_11: [(&str, &str); 4] = [
+    ("collation_connection", "utf8mb4_uca1400_ai_ci"),
+    ("collation_database", "utf8mb4_uca1400_ai_ci"),
+    ("collation_server", "utf8mb4_uca1400_ai_ci"),
+    ("version", "11.8.9-MariaDB"),
+];
+
 /// A value as SHOW VARIABLES has it.
 pub(super) fn shown(name: &str, value: String) -> String {
     match value.as_str() {
@@ -64,7 +76,12 @@ pub(super) fn shown(name: &str, value: String) -> String {
 
 impl SystemVariable {
     /// Its value as the server is installed; `None` if this server has no such variable.
-    pub(super) fn value(&self, server: Server) -> Option<&'static str> {
+    pub(super) fn value_at(&self, options: &TanadaOptions) -> Option<&'static str> {
+        let newer = OF_MARIADB_11.iter().find(|(name, _)| options.is_newer_mariadb && *name == self.name);
+        newer.map(|(_, value)| *value).or_else(|| self.value(options.server))
+    }
+
+    fn value(&self, server: Server) -> Option<&'static str> {
         match server {
             Server::MySql => self.mysql,
             Server::MariaDb => self.mariadb,
@@ -106,7 +123,7 @@ const fn of_mariadb(name: &'static str, value: &'static str, change: Change) -> 
     SystemVariable { name, mysql: None, mariadb: Some(value), change }
 }
 
-use Change::{Charset, Mode, Never, Refused, Shown, TimeZone};
+use Change::{Charset, Mode, Never, Number, Refused, Shown, TimeZone};
 
 /// Sorted by name.
 const VARIABLES: [SystemVariable; 84] = [
@@ -128,13 +145,13 @@ const VARIABLES: [SystemVariable; 84] = [
     both("completion_type", "NO_CHAIN", Shown),
     of_mysql("cte_max_recursion_depth", "1000", Refused),
     both("default_storage_engine", "InnoDB", Shown),
-    both("default_week_format", "0", Refused),
+    both("default_week_format", "0", Number { least: 0, most: 7 }),
     both("div_precision_increment", "4", Refused),
     both("eq_range_index_dive_limit", "200", Shown),
     each("explicit_defaults_for_timestamp", "1", "1", Shown),
     both("foreign_key_checks", "1", Shown),
     both("ft_min_word_len", "4", Never),
-    each("group_concat_max_len", "1024", "1048576", Refused),
+    each("group_concat_max_len", "1024", "1048576", Number { least: 4, most: 1 << 40 }),
     both("have_ssl", "DISABLED", Never),
     both("identity", "0", Refused),
     both("innodb_lock_wait_timeout", "50", Shown),
