@@ -122,7 +122,7 @@ impl Belonging<'_> {
             return Ok(());
         }
         let mut seen = HashMap::new();
-        let is_shared = |path: &Path| self.sources.dictionary.is_some_and(|own| own.path() == path);
+        let is_shared = |path: &Path| self.sources.dictionary.is_some_and(|own| own.is_shared(path));
         for (no, partition) in definition.partitions.iter().enumerate() {
             if is_shared(&partition.path) {
                 continue;

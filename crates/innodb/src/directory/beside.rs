@@ -39,8 +39,6 @@ pub enum Beside {
     },
     /// A table of another engine.
     Engine(&'static str),
-    /// A table that MySQL's dictionary has, whose file, or one of whose files, is not there.
-    Missing(PathBuf),
 }
 
 impl Catalog {
@@ -53,10 +51,6 @@ impl Catalog {
             let views = dictionary.views(database, &self.environment, &self.context).await?;
             if let Some((_, query, columns)) = views.into_iter().find(|(view, _, _)| view == name) {
                 return Ok(Some(Beside::View { query, columns }));
-            }
-            let missing = dictionary.missing_file(&*self.environment.files, database, name);
-            if let Some(path) = missing {
-                return Ok(Some(Beside::Missing(path.to_owned())));
             }
         }
         let Some(folder) = self.folders.get(database) else { return Ok(None) };

@@ -12,7 +12,7 @@ use super::listing::{TableFile, TableFiles, unreadable};
 use super::old_forms::{self, Undecided};
 use crate::files::{FileKind, Files};
 use crate::schema::{
-    self, SdiTableSpaces, partition_names, read_sdi_tables, table_and_spaces, table_from_frm,
+    self, SdiTableSpaces, object_of, partition_names, read_sdi_tables, table_and_spaces, table_from_frm,
 };
 use crate::{Environment, Error, ErrorKind, Partition, Result, Server, TableDefinition, Tablespace};
 
@@ -57,7 +57,7 @@ impl Sources<'_> {
         };
         self.check_presence(database, table, files)?;
         let mut belonging = Belonging { sources: self, files, warnings: Vec::new() };
-        let (sdi, server, lost) = match self.read_sdi(files).await {
+        let (sdi, server, lost) = match self.read_sdi(database, table, files).await {
             Ok((sdi, server)) => (sdi, server, None),
             // A statement may say what the file does not any more.
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
@@ -84,6 +84,7 @@ impl Sources<'_> {
         };
         database.clone_into(&mut definition.database);
         table.clone_into(&mut definition.name);
+        let files = &self.with_shared_partitions(files, &definition, &named_spaces);
         let lacks_list = settle_partitions(&*self.environment.files, &mut definition, files, first).await?;
         belonging.warnings.extend(lacks_list);
         let all_known = belonging.check_spaces(&definition).await?;
@@ -100,11 +101,20 @@ impl Sources<'_> {
         let disk = &*self.environment.files;
         let Some(missing) = files.spaces.iter().find(|file| !disk.exists(&file.path)) else { return Ok(()) };
         let of = missing.partition.as_ref().map(|name| format!("partition {name} of ")).unwrap_or_default();
-        let message = format!(
-            "{of}table {database}.{table} has its file outside of the data directory, where it is not: {}; restore it, or say with --path-map \
-             OLD=NEW where it is",
-            missing.path.display()
-        );
+        let place = missing.path.display();
+        let folder = missing.path.parent();
+        let is_at_home = folder == Some(&files.folder)
+            || disk.real_path(&files.folder).is_ok_and(|real| folder == Some(&real));
+        let message = match is_at_home {
+            true => format!(
+                "{of}table {database}.{table} is in the server's dictionary, but its file is missing: {place}: it was removed, or the \
+                 table is discarded (ALTER TABLE ... DISCARD TABLESPACE); restore it"
+            ),
+            false => format!(
+                "{of}table {database}.{table} has its file outside of the data directory, where it is not: {place}; restore it, or say \
+                 with --path-map OLD=NEW where it is"
+            ),
+        };
         Err(Error::new(ErrorKind::NotFound, message))
     }
 
@@ -129,16 +139,47 @@ impl Sources<'_> {
         (all.spaces.len() > files.spaces.len()).then_some(all)
     }
 
+    /// The files of a table of MySQL with those of its partitions that have none of their own: its dictionary
+    /// information says in which tablespace each is.
+    fn with_shared_partitions(
+        &self,
+        files: &TableFiles,
+        definition: &TableDefinition,
+        spaces: &SdiTableSpaces,
+    ) -> TableFiles {
+        let mut all = files.clone();
+        let Some(dictionary) = self.dictionary.and_then(Dictionary::of_mysql) else { return all };
+        for (partition, space) in definition.partitions.iter().zip(spaces) {
+            let alike = |own: &TableFile| {
+                own.partition.as_ref().is_some_and(|own| own.to_lowercase() == partition.name.to_lowercase())
+            };
+            if !partition.name.is_empty()
+                && !all.spaces.iter().any(alike)
+                && let Some(path) = space.and_then(|space| dictionary.shared_file(space))
+            {
+                let path = path.to_owned();
+                all.spaces.push(TableFile { partition: Some(partition.name.clone()), path });
+            }
+        }
+        all
+    }
+
     /// The first file that has the table among its dictionary objects; of a partitioned table only one has.
-    async fn read_sdi(&self, files: &TableFiles) -> Result<(Option<SdiTable>, Server)> {
+    async fn read_sdi(
+        &self,
+        database: &str,
+        table: &str,
+        files: &TableFiles,
+    ) -> Result<(Option<SdiTable>, Server)> {
         let mut server = Server::MariaDb;
         for file in &files.spaces {
             let space = Tablespace::open(&file.path, self.environment).await?;
             server = space.server();
-            for json in read_sdi_tables(&space, self.context).await? {
-                if let Some((definition, spaces)) = table_and_spaces(&json)? {
-                    return Ok((Some(SdiTable { path: file.path.clone(), definition, spaces }), server));
-                }
+            let objects = read_sdi_tables(&space, self.context).await?;
+            let own = object_of(&objects, database, table);
+            if let Some((definition, spaces)) = own.map(|json| table_and_spaces(json)).transpose()?.flatten()
+            {
+                return Ok((Some(SdiTable { path: file.path.clone(), definition, spaces }), server));
             }
             if space.sdi_root().is_none() {
                 break;

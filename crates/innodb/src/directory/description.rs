@@ -1,17 +1,18 @@
 //! How a table was created, from where its definition comes from, and from the server's dictionary.
 
-use tanada_io::IoContext;
+use std::path::Path;
 
 use super::definition::{Sources, read_file};
+use super::dictionary::Dictionary;
 use super::file_name::decode;
-use super::listing::TableFiles;
-use super::sys_tables::{SystemForeignKey, SystemTables};
+use super::listing::{TableFiles, linked};
+use super::sys_tables::SystemForeignKey;
 use super::{Catalog, Entry};
 use crate::page::header::{u16_at, u64_at};
-use crate::schema::description::{ForeignKey, ReferenceRule, TableDescription};
+use crate::schema::description::{DATA_DIRECTORY, ForeignKey, ReferenceRule, TableDescription};
 use crate::schema::{
-    description_from_frm, description_from_sdi, private_text, read_sdi_spaces, read_sdi_tables,
-    table_named_by_sdi,
+    description_from_frm, description_from_sdi, object_of, private_number, private_text, read_sdi_spaces,
+    read_sdi_tables,
 };
 use crate::{Error, ErrorKind, Result, Server, Table, Tablespace};
 
@@ -19,6 +20,10 @@ use crate::{Error, ErrorKind, Result, Server, Table, Tablespace};
 const RECORDS: usize = 54;
 /// In the header of the clustered root: the last value of AUTO_INCREMENT that was given out (MariaDB 10.2.4 on).
 const LAST_AUTO_INCREMENT: usize = 56;
+/// MariaDB's redo log, and the place of its creator's name in it.
+const LOG: &str = "ib_logfile0";
+const LOG_CREATOR: u64 = 16;
+const LOG_CREATOR_BYTES: usize = 32;
 const DELETE_CASCADE: u32 = 1;
 const DELETE_SET_NULL: u32 = 2;
 const UPDATE_CASCADE: u32 = 4;
@@ -56,15 +61,17 @@ impl Catalog {
         paths.dedup();
         for path in paths {
             let space = Tablespace::open(path, &self.environment).await?;
-            for json in read_sdi_tables(&space, &self.context).await? {
-                let named = table_named_by_sdi(&json);
-                let is_own = definition.partitions.len() > 1
-                    || named.is_some_and(|(_, name)| name.eq_ignore_ascii_case(&definition.name));
-                if is_own {
-                    let options = space_options(&space, &self.context).await?;
-                    return description_from_sdi(&json, &options);
-                }
+            let objects = read_sdi_tables(&space, &self.context).await?;
+            let Some(json) = object_of(&objects, &definition.database, &definition.name) else { continue };
+            let spaces = read_sdi_spaces(&space, &self.context).await?;
+            let options: String = spaces.iter().map(|json| private_text(json, "options")).collect();
+            let mut description = description_from_sdi(json, &options)?;
+            if private_number(&private_text(json, "se_private_data"), "data_directory") == Some(1_u8) {
+                let name = spaces.first().map(|json| private_text(json, "name")).unwrap_or_default();
+                let dictionary = self.dictionary.as_ref().and_then(Dictionary::of_mysql);
+                description.add_data_directory(dictionary.and_then(|files| files.data_directory(&name)));
             }
+            return Ok(description);
         }
         Err(text_only())
     }
@@ -74,7 +81,7 @@ impl Catalog {
         let disk = &*sources.environment.files;
         let bytes = read_file(disk, frm).await?;
         let mut description = description_from_frm(&bytes)?;
-        match sources.dictionary.and_then(super::dictionary::Dictionary::of_mariadb) {
+        match sources.dictionary.and_then(Dictionary::of_mariadb) {
             Some(system) => {
                 let names = super::dictionary::names_in(disk, &files.folder, &files.stem);
                 for name in names {
@@ -89,10 +96,29 @@ impl Catalog {
                 .omitted
                 .push("foreign keys, which the server has in ibdata1; mount its data directory".to_owned()),
         }
-        if SystemTables::is_elsewhere(disk, &files.folder, &files.stem) {
-            description.omitted.push("DATA DIRECTORY".to_owned());
+        let link = files.folder.join(format!("{}.isl", files.stem));
+        if disk.exists(&link) {
+            let file = linked(disk, &link).await;
+            description.add_data_directory(file.as_deref().and_then(Path::parent).and_then(Path::parent));
         }
+        let own = description.server_version;
+        description.server_version = own.max(self.version_of_log().await);
         Ok(description)
+    }
+
+    /// The version of the server that made the redo log of MariaDB: its header names it, `MariaDB 10.11.19`. A `.frm`
+    /// keeps the version of the server that wrote it.
+    async fn version_of_log(&self) -> Option<u32> {
+        let folder = self.dictionary.as_ref()?.path().parent()?;
+        let header =
+            self.environment.files.read(&folder.join(LOG), LOG_CREATOR, LOG_CREATOR_BYTES).await.ok()?;
+        let text = String::from_utf8_lossy(&header);
+        let version = text.trim_end_matches('\0').strip_prefix("MariaDB ")?;
+        let parts: Vec<u32> = version.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+        match parts[..] {
+            [major @ ..100, minor @ ..100, patch @ ..100] => Some(major * 10_000 + minor * 100 + patch),
+            _ => None,
+        }
     }
 
     /// The next value of AUTO_INCREMENT. MariaDB has it in the root of the clustered index; MySQL's may lie in its
@@ -120,18 +146,22 @@ impl Catalog {
     }
 }
 
+impl TableDescription {
+    /// Adds the option of a table whose file is elsewhere: in a folder of `folder`.
+    fn add_data_directory(&mut self, folder: Option<&Path>) {
+        match folder.and_then(Path::to_str) {
+            Some(folder) => {
+                let folder = format!("'{}/'", folder.trim_end_matches('/'));
+                self.options.push((DATA_DIRECTORY.to_owned(), folder));
+            }
+            None => self.omitted.push(DATA_DIRECTORY.to_owned()),
+        }
+    }
+}
+
 fn text_only() -> Error {
     let message = "it is given as the text of CREATE TABLE, which has it already";
     Error::new(ErrorKind::Unsupported, message)
-}
-
-/// Options of a tablespace of MySQL, as its dictionary object has them.
-async fn space_options(space: &Tablespace, context: &IoContext) -> Result<String> {
-    let mut options = String::new();
-    for json in read_sdi_spaces(space, context).await? {
-        options.push_str(&private_text(&json, "options"));
-    }
-    Ok(options)
 }
 
 fn foreign_key(key: &SystemForeignKey) -> Result<ForeignKey> {

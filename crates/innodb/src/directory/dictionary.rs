@@ -87,6 +87,14 @@ impl Dictionary {
         }
     }
 
+    /// Whether tables, or partitions of one, share the tablespace in the file at `path`.
+    pub(super) fn is_shared(&self, path: &Path) -> bool {
+        match self {
+            Dictionary::MariaDb(system) => system.path() == path,
+            Dictionary::MySql(files) => files.shared_files().any(|file| file.path == path),
+        }
+    }
+
     /// The undo tablespaces, if the dictionary is one that names them.
     pub(super) fn undo_files(&self) -> Option<Vec<PathBuf>> {
         match self {

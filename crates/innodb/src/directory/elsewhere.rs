@@ -1,6 +1,8 @@
 //! Files of tables that are not where the tables are listed: what MySQL's dictionary adds to the names of files.
 //!
 //! - A table, or a partition, with DATA DIRECTORY has its file in a folder of its database's name elsewhere.
+//! - A table whose file was removed or discarded has none in its database's folder. It is listed nonetheless, as the
+//!   server lists it, and the error of a query names the file.
 //! - General tablespaces and the system tablespace hold tables of any database; which ones, their own dictionary
 //!   information says.
 //!
@@ -37,7 +39,7 @@ pub(super) fn complete(
     let real = disk.real_path(path).unwrap_or_else(|_| path.to_owned());
     match listing {
         Listing::DataDirectory { databases, general } if real == dictionary.folder() => {
-            for (folder, file) in elsewhere(dictionary) {
+            for (folder, file) in elsewhere(dictionary, disk) {
                 let name = file_name::decode(&folder);
                 if !SYSTEM_DATABASES.contains(&name.as_str()) {
                     add(databases.entry(name).or_default(), dictionary, disk, &folder, file);
@@ -57,7 +59,7 @@ pub(super) fn complete(
         }
         Listing::Database { name, tables } if real.parent() == Some(dictionary.folder()) => {
             let own = real.file_name().unwrap_or_default().to_string_lossy();
-            for (folder, file) in elsewhere(dictionary).filter(|(folder, _)| *folder == own) {
+            for (folder, file) in elsewhere(dictionary, disk).filter(|(folder, _)| *folder == own) {
                 add(tables, dictionary, disk, &folder, file);
             }
             shared(dictionary, disk, Some(name.clone()))
@@ -65,7 +67,7 @@ pub(super) fn complete(
         Listing::Database { .. } => Shared::default(),
         Listing::File { tables, .. } => {
             let folder = real.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-            for (own, file) in elsewhere(dictionary).filter(|(own, _)| *own == folder) {
+            for (own, file) in elsewhere(dictionary, disk).filter(|(own, _)| *own == folder) {
                 let Some(name) = table_of(file) else { continue };
                 if name.partition.is_some() && tables.contains_key(&name.table) {
                     add(tables, dictionary, disk, &own, file);
@@ -76,9 +78,13 @@ pub(super) fn complete(
     }
 }
 
-/// The files of single tables elsewhere, with the name of the folder that each is in, which is that of its database.
-fn elsewhere(dictionary: &TablespaceFiles) -> impl Iterator<Item = (String, &SpaceFile)> {
-    dictionary.files_of_tables_elsewhere().filter_map(|file| {
+/// The files of single tables elsewhere, and those that are missing, with the name of the folder that each is in, which
+/// is that of its database.
+fn elsewhere<'a>(
+    dictionary: &'a TablespaceFiles,
+    disk: &dyn Files,
+) -> impl Iterator<Item = (String, &'a SpaceFile)> {
+    dictionary.files_not_at_home(disk).filter_map(|file| {
         // The place may have been renamed, the tablespace was not.
         let (folder, _) = file.name.split_once('/')?;
         let of_path = file.path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
@@ -95,14 +101,24 @@ fn table_of(file: &SpaceFile) -> Option<TableFileName> {
 fn add(tables: &mut Tables, dictionary: &TablespaceFiles, disk: &dyn Files, folder: &str, file: &SpaceFile) {
     let Some(TableFileName { table, partition }) = table_of(file) else { return };
     let stem = file.path.file_stem().unwrap_or_default().to_string_lossy();
+    let path = file.path.clone();
+    let exists = disk.exists(&path);
+    // A server with `lower_case_table_names` writes what the file system may spell otherwise.
+    let alike = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+    let is_there = |(own, files): (&String, &TableFiles)| {
+        let mut partitions = files.spaces.iter().map(|own| own.partition.as_deref().unwrap_or_default());
+        alike(own, &table) && partitions.any(|own| alike(own, partition.as_deref().unwrap_or_default()))
+    };
+    if !exists && tables.iter().any(is_there) {
+        return;
+    }
     let files = tables.entry(table).or_insert_with(|| TableFiles {
         folder: dictionary.folder().join(folder),
         stem: stem.split('#').next().unwrap_or_default().to_owned(),
         ..TableFiles::default()
     });
-    let path = file.path.clone();
     match files.spaces.iter_mut().find(|own| own.partition == partition) {
-        Some(own) if disk.exists(&path) => own.path = path,
+        Some(own) if exists => own.path = path,
         Some(_) => {}
         None => files.spaces.push(TableFile { partition, path }),
     }

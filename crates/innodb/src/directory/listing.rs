@@ -269,7 +269,7 @@ async fn group(disk: &dyn Files, folder: &Path, map: &PathMap, paths: Vec<PathBu
 }
 
 /// The tablespace that an `.isl` file points to: a table with DATA DIRECTORY.
-async fn linked(disk: &dyn Files, link: &Path) -> Option<PathBuf> {
+pub(super) async fn linked(disk: &dyn Files, link: &Path) -> Option<PathBuf> {
     const LONGEST_PATH: usize = 4096;
     let target = String::from_utf8(disk.read(link, 0, LONGEST_PATH).await.ok()?).ok()?;
     Some(PathBuf::from(target.trim())).filter(|target| target.is_absolute())

@@ -27,15 +27,15 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tanada_io::{Gate, GateLimits, IoContext};
 
-use crate::schema::{Server, read_sdi_tables, table_from_sdi};
+use crate::schema::{SdiTableSpaces, Server, read_sdi_tables, table_and_spaces};
 use crate::space::{LogEnd, ServerFiles};
-use crate::{Environment, Error, ErrorKind, Result, Table, TableDefinition, Tablespace};
+use crate::{Environment, Error, ErrorKind, Result, SpaceId, Table, TableDefinition, Tablespace};
 pub use beside::Beside;
 use clean::{CleanState, verify_clean, verify_log};
 use definition::Sources;
 use dictionary::Dictionary;
 use elsewhere::Shared;
-use listing::{Listing, TableFiles, Tables};
+use listing::{Listing, SYSTEM_DATABASES, TableFile, TableFiles, Tables};
 use mysql_dictionary::SYSTEM_DATABASE;
 use path_map::PathMap;
 pub use view::{DatabaseDescription, ViewDescription};
@@ -217,17 +217,54 @@ impl Catalog {
             return Err(Error::new(ErrorKind::Corrupt, what));
         }
         for json in read_sdi_tables(&space, &self.context).await? {
-            let Some(mut definition) = table_from_sdi(&json)? else { continue };
-            if only.is_some_and(|only| only != definition.database) {
-                continue;
+            let Some((definition, spaces)) = table_and_spaces(&json)? else { continue };
+            if is_wanted(&definition.database, only) {
+                self.add_shared(path, space.id(), definition, &spaces);
             }
-            for partition in &mut definition.partitions {
-                path.clone_into(&mut partition.path);
-            }
-            let tables = self.databases.entry(definition.database.clone()).or_default();
-            tables.entry(definition.name.clone()).or_insert(Entry::Defined(Box::new(definition)));
         }
         Ok(())
+    }
+
+    /// Lists a table of the tablespace `space`, which is the file at `path`. `spaces` are those of its partitions.
+    fn add_shared(
+        &mut self,
+        path: &Path,
+        space: SpaceId,
+        mut definition: TableDefinition,
+        spaces: &SdiTableSpaces,
+    ) {
+        let tables = self.databases.entry(definition.database.clone()).or_default();
+        let named = |no: usize| spaces.get(no).copied().flatten();
+        // Partitions may have files of their own beside those that have none.
+        if let Some(Entry::Files(files)) = tables.get_mut(&definition.name) {
+            for (no, partition) in definition.partitions.into_iter().enumerate() {
+                let is_shared = named(no) == Some(space) && !partition.name.is_empty();
+                let partition = Some(partition.name);
+                if is_shared && files.spaces.iter().all(|own| own.partition != partition) {
+                    files.spaces.push(TableFile { partition, path: path.to_owned() });
+                }
+            }
+            files.spaces.sort_by(|a, b| a.partition.cmp(&b.partition));
+            return;
+        }
+        let elsewhere = definition.partitions.iter().enumerate().find_map(|(no, partition)| {
+            let id = named(no).filter(|id| *id != space && !partition.name.is_empty())?;
+            Some(format!(
+                "its partition {} is tablespace {id}, whose file is not there; restore it",
+                partition.name
+            ))
+        });
+        let name = definition.name.clone();
+        let entry = match elsewhere {
+            Some(what) => Entry::Lost(ErrorKind::NotFound, what),
+            None => {
+                for partition in &mut definition.partitions {
+                    path.clone_into(&mut partition.path);
+                }
+                Entry::Defined(Box::new(definition))
+            }
+        };
+        tables.entry(name).or_insert(entry);
     }
 
     /// Lists the tables of a shared tablespace whose file is not there, so that each can say so.
@@ -262,9 +299,8 @@ impl Catalog {
         kind: ErrorKind,
         what: &str,
     ) -> bool {
-        let is_wanted = |database: &str| only.is_none_or(|only| only == database);
         let mut has_tables = false;
-        for (database, table) in tables.into_iter().filter(|(database, _)| is_wanted(database)) {
+        for (database, table) in tables.into_iter().filter(|(database, _)| is_wanted(database, only)) {
             has_tables = true;
             let tables = self.databases.entry(database).or_default();
             tables.entry(table).or_insert_with(|| Entry::Lost(kind, what.to_owned()));
@@ -384,6 +420,12 @@ impl Catalog {
     pub fn warnings(&self) -> Vec<String> {
         self.warnings.clone()
     }
+}
+
+/// Whether tables of `database` in a shared tablespace are listed: of all databases but the server's own, or of `only`
+/// one.
+fn is_wanted(database: &str, only: Option<&str>) -> bool {
+    !SYSTEM_DATABASES.contains(&database) && only.is_none_or(|only| only == database)
 }
 
 /// The tablespaces that tables share; completes the `listing` of what is at `path` by files that are elsewhere.

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use tanada_io::IoContext;
 
 use super::clean::is_undo_file;
-use super::file_name::decode;
 use super::path_map::PathMap;
 use super::view::{self, DatabaseDescription, ViewDescription};
 use crate::files::Files;
@@ -39,6 +38,8 @@ pub(super) struct SpaceFile {
     pub(super) name: String,
     /// Where the file is now.
     pub(super) path: PathBuf,
+    /// Where the server has it; relative to the data directory unless it lies elsewhere.
+    pub(super) known_as: PathBuf,
 }
 
 /// The files of all tablespaces, as the dictionary spells them (without a leading `./`).
@@ -64,9 +65,12 @@ impl TablespaceFiles {
     ) -> Result<TablespaceFiles> {
         let dictionary = Reader { path, environment, context };
         let objects = dictionary.objects().await?;
-        let names = dictionary.rows(&objects, "tablespaces", &["id", "name"]).await?;
-        let names: HashMap<String, String> =
-            names.into_iter().filter_map(|row| <[String; 2]>::try_from(row).ok()).map(<_>::into).collect();
+        let spaces = dictionary.rows(&objects, "tablespaces", &["id", "name", "se_private_data"]).await?;
+        let spaces: HashMap<String, (String, String)> = spaces
+            .into_iter()
+            .filter_map(|row| <[String; 3]>::try_from(row).ok())
+            .map(|[id, name, data]| (id, (name, data)))
+            .collect();
         let columns = ["tablespace_id", "file_name", "se_private_data"];
         let rows = dictionary.rows(&objects, "tablespace_files", &columns).await?;
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -81,11 +85,12 @@ impl TablespaceFiles {
             let file = file.strip_prefix("./").unwrap_or(&file).to_owned();
             let is_elsewhere = Path::new(&file).is_absolute();
             let place = if is_elsewhere { map.place(Path::new(&file)) } else { folder.join(&file) };
-            let id = private_number(&data, "id").map(SpaceId);
+            let (name, of_space) = spaces.get(&tablespace).cloned().unwrap_or_default();
+            // The file of the system tablespace has no id of its own.
+            let id = private_number(&data, "id").or_else(|| private_number(&of_space, "id")).map(SpaceId);
             found.ids.extend(place.to_str().map(|place| (place.to_owned(), id)));
+            found.files.push(SpaceFile { name, path: place, known_as: PathBuf::from(&file) });
             found.ids.insert(file, id);
-            let name = names.get(&tablespace).cloned().unwrap_or_default();
-            found.files.push(SpaceFile { name, path: place });
         }
         found.files.sort_by(|a, b| a.path.cmp(&b.path));
         let names = objects.iter().filter(|((database, _), _)| database == SYSTEM_DATABASE);
@@ -202,21 +207,20 @@ impl TablespaceFiles {
         paths.filter(|path| is_undo_file(path)).cloned().collect()
     }
 
-    /// The files of single tables that are not in a database's folder of the data directory.
-    pub(super) fn files_of_tables_elsewhere(&self) -> impl Iterator<Item = &SpaceFile> {
+    /// The files of single tables that are not in a database's folder of the data directory, or should be there and
+    /// are not. Databases whose folders are not there are left out: the copy was made without them.
+    pub(super) fn files_not_at_home(&self, disk: &dyn Files) -> impl Iterator<Item = &SpaceFile> {
         let is_at_home = |path: &Path| path.parent().and_then(Path::parent) == Some(self.folder());
-        self.files.iter().filter(move |file| file.name.contains('/') && !is_at_home(&file.path))
+        let of_tables = self.files.iter().filter(|file| file.name.contains('/'));
+        let has_folder = |path: &Path| path.parent().is_some_and(|folder| disk.exists(folder));
+        of_tables
+            .filter(move |file| !is_at_home(&file.path) || !disk.exists(&file.path) && has_folder(&file.path))
     }
 
-    /// The file of a table of its own, or of a part of it, that is not there: it was deleted or discarded.
-    pub(super) fn missing_file(&self, files: &dyn Files, database: &str, table: &str) -> Option<&Path> {
-        let is_of_table = |name: &str| {
-            let (folder, file) = name.split_once('/').unwrap_or_default();
-            let own = file.split("#p#").next().unwrap_or_default();
-            decode(folder) == database && decode(own) == table
-        };
-        let own = self.files.iter().filter(|file| is_of_table(&file.name));
-        own.map(|file| file.path.as_path()).find(|path| !files.exists(path))
+    /// The folder of DATA DIRECTORY of the table in the tablespace `name`, as the server has it.
+    pub(super) fn data_directory(&self, name: &str) -> Option<&Path> {
+        let file = self.files.iter().find(|file| file.name == name)?;
+        file.known_as.parent()?.parent().filter(|folder| folder.is_absolute())
     }
 
     /// The general tablespaces, and the system tablespace, which may hold tables too.
@@ -228,6 +232,12 @@ impl TablespaceFiles {
                 && file.name != SYSTEM_DATABASE
                 && !is_of_server(&file.name)
         })
+    }
+
+    /// The file of the tablespace `id`, if tables may share that.
+    pub(super) fn shared_file(&self, id: SpaceId) -> Option<&Path> {
+        let mut files = self.shared_files().map(|file| file.path.as_path());
+        files.find(|path| path.to_str().and_then(|path| self.id_of(path)) == Some(id))
     }
 
     /// Names of the server's own tables.

@@ -176,11 +176,6 @@ impl SystemTables {
         self.foreign_keys.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Whether a table's file lies outside of its database's folder.
-    pub(super) fn is_elsewhere(disk: &dyn Files, folder: &Path, stem: &str) -> bool {
-        disk.exists(&folder.join(format!("{stem}.isl")))
-    }
-
     fn add_table(&mut self, row: &Row<'_>) -> Option<()> {
         let name = String::from_utf8_lossy(row.field(TABLES_NAME)?).into_owned();
         let id = u64::from_be_bytes(row.field(TABLES_ID)?.try_into().ok()?);

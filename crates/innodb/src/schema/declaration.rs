@@ -34,6 +34,8 @@ pub enum DefaultValue {
     Null,
     /// A value, as text.
     Value(String),
+    /// A value of BINARY or VARBINARY (MariaDB).
+    Bytes(Vec<u8>),
     /// The value of an expression, by its text.
     Expression(String),
 }

@@ -35,7 +35,7 @@ const VERSION_NO_VARCHAR: u8 = 9;
 const MADE_BY_MYSQL_5: u8 = 5;
 const VERSION_EXPRESSIONS: u8 = 11;
 /// In the header: the version of the server that wrote it.
-const SERVER_VERSION: usize = 51;
+pub(super) const SERVER_VERSION: usize = 51;
 const MYSQL_57: std::ops::Range<u32> = 50_700..50_800;
 const ENGINE_INNODB: u8 = 12;
 const ENGINE_PARTITION: u8 = 20;

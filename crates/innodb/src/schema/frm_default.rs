@@ -64,8 +64,12 @@ impl<'a> DefaultRow<'a> {
         let Some(stored) = self.stored(entry)? else { return Ok(DefaultValue::Unknown) };
         let decoder = Decoder::new(entry.column_type)?;
         let value = decoder.decode(&stored)?;
+        if let Value::Bytes(bytes) = &value
+            && !bytes.is_empty()
+        {
+            return Ok(DefaultValue::Bytes(bytes.to_vec()));
+        }
         Ok(DefaultValue::Value(match (&value, entry.column_type) {
-            (Value::Bytes(bytes), _) => String::from_utf8_lossy(bytes).into_owned(),
             (Value::UInt(bits), ColumnType::Bit { .. }) => format!("b'{bits:b}'"),
             _ => value.to_mysql_text(entry.column_type),
         }))
@@ -103,6 +107,8 @@ impl<'a> DefaultRow<'a> {
             ColumnType::Enum { elements } => reversed(enum_bytes(elements.len()))?,
             ColumnType::Set { elements } => reversed(set_bytes(elements.len()))?,
             ColumnType::Bit { bits } => bytes(usize::from(*bits).div_ceil(8))?,
+            ColumnType::Uuid | ColumnType::Inet6 => bytes(16)?,
+            ColumnType::Inet4 => bytes(4)?,
             ColumnType::Binary { length } => bytes(usize::try_from(*length).unwrap_or(usize::MAX))?,
             ColumnType::Char { .. } => {
                 let mut text = bytes(usize::from(entry.length))?;
@@ -119,6 +125,7 @@ impl<'a> DefaultRow<'a> {
                 let value = self.row.slice(at + prefix, len)?.as_slice();
                 match (entry.compressed, value) {
                     (false, value) | (true, [0, value @ ..]) => value.to_vec(),
+                    (true, []) => Vec::new(),
                     (true, _) => return Ok(None),
                 }
             }

@@ -36,7 +36,7 @@ pub use display::Display;
 pub use frm::{is_innodb_frm, partition_names, table_from_frm};
 pub(crate) use sdi::private_text;
 pub use sdi::table_from_sdi;
-pub(crate) use sdi::{SdiTableSpaces, table_and_spaces, table_named_by_sdi};
+pub(crate) use sdi::{SdiTableSpaces, object_of, table_and_spaces, table_named_by_sdi};
 pub(crate) use sdi_column::private_number;
 pub(crate) use sdi_tree::read_sdi_spaces;
 pub use sdi_tree::read_sdi_tables;

@@ -128,6 +128,19 @@ pub(crate) fn table_named_by_sdi(json: &[u8]) -> Option<(String, String)> {
     (object.dd_object_type == "Table").then_some(named)
 }
 
+/// The object of `database.table` among those of the tables in a tablespace. The only table in a tablespace is taken
+/// whatever it is called: its files may have been renamed.
+pub(crate) fn object_of<'a>(objects: &'a [Vec<u8>], database: &str, table: &str) -> Option<&'a Vec<u8>> {
+    if let [object] = objects {
+        return Some(object);
+    }
+    let alike = |a: &str, b: &str| a.to_lowercase() == b.to_lowercase();
+    let named = |object: &&Vec<u8>| {
+        table_named_by_sdi(object).is_some_and(|(of, name)| alike(&of, database) && alike(&name, table))
+    };
+    objects.iter().find(named)
+}
+
 /// The text `key` of a dictionary object; empty if there is none.
 pub(crate) fn private_text(json: &[u8], key: &str) -> String {
     let object: Option<SdiObject> = serde_json::from_str(&String::from_utf8_lossy(json)).ok();

@@ -247,6 +247,20 @@ pub(super) fn private_value<'a>(data: &'a str, key: &str) -> Option<&'a str> {
         .find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key).map(|(_, value)| value))
 }
 
+/// The text of `key` in `key=value;key=value;`, in which a backslash stands before `=`, `;` and itself.
+pub(super) fn private_text_of(data: &str, key: &str) -> Option<String> {
+    let at = match data.strip_prefix(key).is_some_and(|rest| rest.starts_with('=')) {
+        true => 0,
+        false => data.find(&format!(";{key}="))? + 1,
+    };
+    let mut text = String::new();
+    let mut characters = data[at + key.len() + 1..].chars();
+    while let Some(character) = characters.next().filter(|character| *character != ';') {
+        text.extend(if character == '\\' { characters.next() } else { Some(character) });
+    }
+    (!text.is_empty()).then_some(text)
+}
+
 /// The number of `key` in `key=value;key=value;`.
 pub(crate) fn private_number<T: std::str::FromStr>(data: &str, key: &str) -> Option<T> {
     private_value(data, key)?.parse().ok()

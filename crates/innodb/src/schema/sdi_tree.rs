@@ -1,9 +1,10 @@
 //! Reads the dictionary objects out of a MySQL tablespace.
 //!
-//! They lie in a B+tree of their own whose root the tablespace's header names. Its records are DYNAMIC with seven
-//! fields: object type (4 bytes), object id (8), transaction id (6), roll pointer (7), length of the JSON (4), length
-//! of its zlib form (4), and the zlib form, which is in the record or, behind a 20-byte reference, in a chain of BLOB
-//! pages, deflated once more in a space with ROW_FORMAT=COMPRESSED.
+//! They lie in a B+tree of their own whose root the tablespace's header names. Its records have seven fields: object
+//! type (4 bytes), object id (8), transaction id (6), roll pointer (7), length of the JSON (4), length of its zlib form
+//! (4), and the zlib form, which is in the record or, behind a 20-byte reference, in a chain of BLOB pages, deflated
+//! once more in a space with ROW_FORMAT=COMPRESSED. The records are DYNAMIC, and COMPACT in the space of a COMPACT or
+//! REDUNDANT table: then a prefix of 768 bytes stays before the reference.
 //!
 //! 1. Go down along each level's leftmost record to the leaves.
 //! 2. Follow the leaves; in each follow the records from the infimum.
@@ -149,9 +150,15 @@ async fn object(
     let first = bytes[origin - RECORD_HEADER - 1];
     let external = first & 0xc0 == 0xc0;
     let zlib = if external {
-        let reference =
-            bytes.get(origin + FIXED_BYTES..origin + FIXED_BYTES + REFERENCE_BYTES).ok_or_else(outside)?;
-        off_page(space, PageNo(u32_at(reference, 4)), u32_at(reference, 8), zlib_len, context).await?
+        // A length of two bytes: that of the prefix with the reference.
+        let local_len = usize::from(first & 0x3f) << 8 | usize::from(bytes[origin - RECORD_HEADER - 2]);
+        let local = bytes.get(origin + FIXED_BYTES..origin + FIXED_BYTES + local_len).ok_or_else(outside)?;
+        let prefix_len = local_len.checked_sub(REFERENCE_BYTES).ok_or_else(outside)?;
+        let (prefix, reference) = local.split_at(prefix_len);
+        let rest_len = zlib_len.checked_sub(prefix_len).ok_or_else(outside)?;
+        let first = PageNo(u32_at(reference, 4));
+        let rest = off_page(space, first, u32_at(reference, 8), rest_len, context).await?;
+        [prefix, &rest].concat()
     } else {
         bytes.get(origin + FIXED_BYTES..origin + FIXED_BYTES + zlib_len).ok_or_else(outside)?.to_vec()
     };

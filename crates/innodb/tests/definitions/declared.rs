@@ -29,6 +29,7 @@ fn check(column: &Column, line: &str) {
             let quoted = format!("DEFAULT '{}'", value.replace('\'', "''"));
             line.contains(&quoted) || line.contains(&format!("DEFAULT {value}"))
         }
+        DefaultValue::Bytes(bytes) => line.contains(&format!("DEFAULT '{}'", String::from_utf8_lossy(bytes))),
         DefaultValue::Expression(text) => {
             let is_bare = line.contains(&format!("DEFAULT {text}"));
             is_bare || line.contains(&format!("DEFAULT ({text})"))

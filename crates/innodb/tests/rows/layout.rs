@@ -230,7 +230,11 @@ fn check_folder(folder: &Path) -> usize {
         let mut tables = 0;
         for database in catalog.databases() {
             for name in catalog.tables(&database) {
-                let table = catalog.table(&database, &name).await.unwrap();
+                // The sample was made without the files of some tables.
+                let table = match catalog.table(&database, &name).await {
+                    Err(error) if error.to_string().contains("but its file is missing") => continue,
+                    opened => opened.unwrap(),
+                };
                 check_table(&table, &format!("{}/{database}.{name}", folder.display())).await;
                 tables += 1;
             }

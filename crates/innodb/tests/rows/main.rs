@@ -12,6 +12,7 @@ mod compressed;
 mod damage;
 mod elsewhere;
 mod layout;
+mod mixed;
 mod old_times;
 mod outside;
 mod ranges;

@@ -11,6 +11,11 @@ use crate::support::{
 
 /// A copy of one server's files, of which some are about to be removed.
 fn copy(server: &str) -> tempfile::TempDir {
+    copied(&unpacked("elsewhere").join(server))
+}
+
+/// A copy of a folder.
+pub(crate) fn copied(folder: &Path) -> tempfile::TempDir {
     fn files(from: &Path, to: &Path) {
         std::fs::create_dir_all(to).unwrap();
         for entry in std::fs::read_dir(from).unwrap() {
@@ -23,9 +28,9 @@ fn copy(server: &str) -> tempfile::TempDir {
             }
         }
     }
-    let folder = tempfile::tempdir().unwrap();
-    files(&unpacked("elsewhere").join(server), folder.path());
-    folder
+    let copy = tempfile::tempdir().unwrap();
+    files(folder, copy.path());
+    copy
 }
 
 /// Where each server had what is in `far` now.
@@ -35,7 +40,7 @@ fn moved(server: &Path) -> MountOptions {
 }
 
 /// The rows of a table, in the order of its clustered index and, sorted, by every other index.
-fn rows(path: &Path, options: &MountOptions, database: &str, table: &str) -> Result<Vec<String>> {
+pub(crate) fn rows(path: &Path, options: &MountOptions, database: &str, table: &str) -> Result<Vec<String>> {
     let environment = environment(true);
     let within = environment.clone();
     let (path, options) = (path.to_owned(), options.clone());
@@ -64,10 +69,10 @@ fn rows(path: &Path, options: &MountOptions, database: &str, table: &str) -> Res
 }
 
 /// Databases with their tables.
-type Listed = Vec<(String, Vec<String>)>;
+pub(crate) type Listed = Vec<(String, Vec<String>)>;
 
 /// What a mount lists, and its warnings.
-fn listed(path: &Path, options: &MountOptions) -> Result<(Listed, Vec<String>)> {
+pub(crate) fn listed(path: &Path, options: &MountOptions) -> Result<(Listed, Vec<String>)> {
     let environment = environment(true);
     let within = environment.clone();
     let (path, options) = (path.to_owned(), options.clone());

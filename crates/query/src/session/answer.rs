@@ -68,6 +68,7 @@ pub(super) fn columns(
     full: bool,
 ) -> Result<RecordBatch> {
     let described = |no: usize| description.and_then(|of| of.columns.get(no));
+    let spelling = described::Spelling::of(description);
     let all = definition.columns.iter().enumerate();
     let (positions, columns): (Vec<usize>, Vec<&tanada_innodb::Column>) = all
         .filter(|(_, column)| shown.contains(&column.name))
@@ -95,7 +96,7 @@ pub(super) fn columns(
                 positions.iter().map(|no| Some(described::key_of(definition, description, *no).to_string())),
             ),
         ),
-        ("Default", of_each(&|column| described::default_text(column, definition.server))),
+        ("Default", of_each(&|column| described::default_text(column, definition.server, spelling))),
         (
             "Extra",
             text(

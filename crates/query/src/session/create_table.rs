@@ -5,19 +5,20 @@
 //! | defaults of numbers | in quotes | plain |
 //! | TEXT and BLOB without a default | nothing | `DEFAULT NULL` |
 //! | character set of a column | if it was named, or is not the table's | if its collation is not the table's |
-//! | INVISIBLE | in a comment, last | before the default |
+//! | INVISIBLE | in a comment, last | before the default; behind it since 11.8 |
+//! | defaults of bytes | as texts | as texts; in hexadecimal digits since 11.8 |
 //! | `ON DELETE RESTRICT`, `NO ACTION` | the first is printed | the second is printed |
 //!
 //! What is not known of a column or a table is an error: no text is better than another one.
 
 use tanada_innodb::schema::Server;
 use tanada_innodb::schema::description::{
-    ColumnDescription, ForeignKey, KeyDescription, KeyKind, KeyPart, KeyPartOf, ReferenceRule,
-    TableDescription,
+    ColumnDescription, DATA_DIRECTORY, ForeignKey, KeyDescription, KeyKind, KeyPart, KeyPartOf,
+    ReferenceRule, TableDescription,
 };
 use tanada_innodb::{Collation, Column, ColumnType, DefaultValue, TableDefinition};
 
-use super::described::type_text;
+use super::described::{Spelling, bytes_as_text, hexadecimal, type_text};
 use crate::{Error, ErrorKind, Result};
 
 /// The statement.
@@ -32,7 +33,8 @@ pub(super) fn text(definition: &TableDefinition, description: &TableDescription)
         let message = format!("the definition of {}.{}: {why}", definition.database, definition.name);
         return Err(Error::new(ErrorKind::Unsupported, message));
     }
-    let printer = Printer { definition, description, is_mysql: definition.server == Server::MySql };
+    let is_mysql = definition.server == Server::MySql;
+    let printer = Printer { definition, description, is_mysql, spelling: Spelling::of(Some(description)) };
     let mut lines = Vec::new();
     for (column, described) in definition.columns.iter().zip(&description.columns) {
         if !described.is_hidden {
@@ -102,21 +104,32 @@ fn binary(column: &Column, value: &str, length: u32) -> Result<String> {
     Ok(text)
 }
 
+/// The comment of a column, behind a blank.
+fn comment(column: &Column) -> String {
+    match column.comment.as_str() {
+        "" => String::new(),
+        text => format!(" COMMENT {}", literal(text)),
+    }
+}
+
 struct Printer<'a> {
     definition: &'a TableDefinition,
     description: &'a TableDescription,
     is_mysql: bool,
+    spelling: Spelling,
 }
 
 impl Printer<'_> {
     fn column(&self, column: &Column, described: &ColumnDescription) -> Result<String> {
         let mut text = format!("{} {}", quoted(&column.name), type_text(column));
-        text.push_str(&self.collation(column, described)?);
         if column.compressed {
             text.push_str(" /*M!100301 COMPRESSED*/");
         }
+        text.push_str(&self.collation(column, described)?);
         if let Some(boundary) = described.row_period {
             text.push_str(&format!(" GENERATED ALWAYS AS ROW {boundary}"));
+            text.push_str(if column.invisible { " INVISIBLE" } else { "" });
+            text.push_str(&comment(column));
             return Ok(text);
         }
         let is_generated = self.generated(column, &mut text);
@@ -136,11 +149,17 @@ impl Printer<'_> {
         if let Some(format) = described.column_format {
             text.push_str(&format!(" /*!50606 COLUMN_FORMAT {format} */"));
         }
-        if column.invisible && !self.is_mysql {
+        if column.invisible && !self.is_mysql && self.spelling == Spelling::Unknown {
+            return Err(self.misspelled(column));
+        }
+        if column.invisible && !self.is_mysql && self.spelling == Spelling::Of10 {
             text.push_str(" INVISIBLE");
         }
         if !is_generated {
             text.push_str(&self.default(column)?);
+        }
+        if described.without_versioning {
+            text.push_str(" WITHOUT SYSTEM VERSIONING");
         }
         if column.declaration.auto_increment {
             text.push_str(" AUTO_INCREMENT");
@@ -148,16 +167,22 @@ impl Printer<'_> {
         if column.invisible && self.is_mysql {
             text.push_str(" /*!80023 INVISIBLE */");
         }
-        if described.without_versioning {
-            text.push_str(" WITHOUT SYSTEM VERSIONING");
+        if column.invisible && !self.is_mysql && self.spelling == Spelling::Of11 {
+            text.push_str(" INVISIBLE");
         }
-        if !column.comment.is_empty() {
-            text.push_str(&format!(" COMMENT {}", literal(&column.comment)));
-        }
+        text.push_str(&comment(column));
         if let Some(check) = &described.check {
             text.push_str(&format!(" CHECK ({check})"));
         }
         Ok(text)
+    }
+
+    /// The error about a column whose spelling by the table's server is not known.
+    fn misspelled(&self, column: &Column) -> Error {
+        unsupported(&format!(
+            "column {}, which MariaDB after 10.11 and before 11.8 may spell otherwise",
+            column.name
+        ))
     }
 
     /// Adds the expression of a generated column; tells whether it is one.
@@ -209,6 +234,13 @@ impl Printer<'_> {
             DefaultValue::Null if !column.nullable => String::new(),
             DefaultValue::Null => " DEFAULT NULL".to_owned(),
             DefaultValue::Value(value) => format!(" DEFAULT {}", self.value(column, value)?),
+            DefaultValue::Bytes(_) if self.spelling == Spelling::Unknown => {
+                return Err(self.misspelled(column));
+            }
+            DefaultValue::Bytes(bytes) if self.spelling == Spelling::Of11 => {
+                format!(" DEFAULT {}", hexadecimal(bytes))
+            }
+            DefaultValue::Bytes(bytes) => format!(" DEFAULT {}", literal(&bytes_as_text(bytes))),
             DefaultValue::Expression(text)
                 if self.is_mysql && !text.to_ascii_uppercase().starts_with("CURRENT_TIMESTAMP") =>
             {
@@ -241,13 +273,15 @@ impl Printer<'_> {
     }
 
     fn key(&self, key: &KeyDescription) -> Result<String> {
-        let parts = key.parts.iter().map(|part| self.part(part)).collect::<Result<Vec<_>>>()?.join(",");
+        let parts = self.description.shown_parts(key).map(|part| self.part(part));
+        let parts = parts.collect::<Result<Vec<_>>>()?.join(",");
         let mut text = match key.kind {
             KeyKind::Primary => format!("PRIMARY KEY ({parts})"),
             KeyKind::Unique => format!("UNIQUE KEY {} ({parts})", quoted(&key.name)),
             KeyKind::Plain => format!("KEY {} ({parts})", quoted(&key.name)),
             KeyKind::FullText => format!("FULLTEXT KEY {} ({parts})", quoted(&key.name)),
             KeyKind::Spatial => format!("SPATIAL KEY {} ({parts})", quoted(&key.name)),
+            KeyKind::Vector => format!("VECTOR KEY {} ({parts})", quoted(&key.name)),
         };
         if let Some(algorithm) = key.algorithm {
             text.push_str(&format!(" USING {algorithm}"));
@@ -315,7 +349,7 @@ impl Printer<'_> {
         if !self.is_mysql || collation.charset == "utf8mb4" || !self.is_default(collation) {
             text.push_str(&format!(" COLLATE={}", collation.name));
         }
-        let late = |name: &str| name == "CONNECTION" || name.starts_with('`');
+        let late = |name: &str| matches!(name, "CONNECTION" | DATA_DIRECTORY) || name.starts_with('`');
         for (name, value) in description.options.iter().filter(|(name, _)| !late(name)) {
             text.push_str(&format!(" {name}={value}"));
         }

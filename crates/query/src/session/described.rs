@@ -15,9 +15,53 @@ pub(super) fn type_text(column: &Column) -> String {
     }
 }
 
+/// How MariaDB spells definitions, by its version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Spelling {
+    /// As 10.11 does: INVISIBLE before the default, defaults of bytes as texts.
+    Of10,
+    /// As 11.8 does: INVISIBLE behind the default, defaults of bytes in hexadecimal digits.
+    Of11,
+    /// As a version between these does, which is not known.
+    Unknown,
+}
+
+impl Spelling {
+    const FIRST_UNKNOWN: u32 = 101_200;
+    const FIRST_OF_11: u32 = 110_800;
+
+    /// The spelling of the server that has the table.
+    pub(super) fn of(description: Option<&TableDescription>) -> Spelling {
+        let version = description.and_then(|of| of.server_version).unwrap_or_default();
+        match () {
+            () if version < Self::FIRST_UNKNOWN => Spelling::Of10,
+            () if version < Self::FIRST_OF_11 => Spelling::Unknown,
+            () => Spelling::Of11,
+        }
+    }
+}
+
+/// The default of a column of bytes in hexadecimal digits.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("x'{digits}'")
+}
+
+/// The default of a column of bytes as MariaDB 10.11 shows it: with a question mark for each byte that is no text.
+pub(super) fn bytes_as_text(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
+}
+
 /// The default; `None` is printed as NULL. MySQL escapes quotes in expressions.
-pub(super) fn default_text(column: &Column, server: Server) -> Option<String> {
+pub(super) fn default_text(column: &Column, server: Server, spelling: Spelling) -> Option<String> {
     match &column.declaration.default {
+        DefaultValue::Bytes(bytes) if spelling == Spelling::Of11 => Some(hexadecimal(bytes)),
+        DefaultValue::Bytes(bytes) => Some(bytes_as_text(bytes)),
         DefaultValue::Unknown | DefaultValue::None | DefaultValue::Null => None,
         DefaultValue::Expression(text) if server == Server::MySql => Some(escaped(text)),
         DefaultValue::Value(text) | DefaultValue::Expression(text) => Some(text.clone()),

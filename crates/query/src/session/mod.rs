@@ -530,11 +530,6 @@ fn no_table_but(beside: Option<Beside>, table: &str, database: &str) -> Error {
         Some(Beside::Engine(engine)) => {
             format!("table {database}.{table} is of {engine}; only tables of InnoDB are read")
         }
-        Some(Beside::Missing(path)) => format!(
-            "table {database}.{table} is in the dictionary, but its file {} is missing: it was removed, or the table is \
-             discarded (ALTER TABLE ... DISCARD TABLESPACE)",
-            path.display()
-        ),
         Some(Beside::View { .. }) => {
             format!(
                 "'{database}.{table}' is a view: SHOW CREATE VIEW tells its query, its columns are not described"

@@ -60,8 +60,8 @@ pub(super) fn session_state(
     // A merge holds a batch of each of its inputs.
     let rows = (memory_bytes / BATCHES_IN_MEMORY / BYTES_PER_ROW).clamp(BATCH_ROWS.0, BATCH_ROWS.1);
     options.execution.batch_size = ConfigNonZeroUsize::try_new(rows)?;
-    // A file for each batch that a repartition writes: of two unfinished files its reader waits for the older one, which
-    // may never end (DataFusion 24883).
+    // A file for each batch that a repartition writes: of two unfinished files its reader waits for the older one,
+    // which may never end (DataFusion 24883).
     options.execution.max_spill_file_size_bytes = ConfigNonZeroUsize::try_new(1)?;
     let factory = Arc::clone(spill);
     let runtime = RuntimeEnvBuilder::new()

@@ -83,6 +83,10 @@ create table pt9(a int, b int) partition by linear key algorithm=2 (a,b) (partit
 create table nn1(a varchar(5) not null default '', b int not null, c int null, d varchar(9) default null,
   e bigint default '-5', f decimal(4,2) default '-1.50');
 create table bins(a binary(3) default 'ab', b varbinary(4) default 'zz', c bit(9) default b'1', d bit(1) not null);
+create table dd1(a int) data directory='@far@' comment 'x' row_format=dynamic;
+create table dd2(a int) partition by hash(a) (partition p0 data directory='@far@', partition p1);
+create table words(a int, `date` int) partition by key (a, `date`) (partition `data` comment 'x', partition s3,
+  partition count, partition _x, partition `12`, partition `$x`);
 create table multi(a int, b int, c int, key z(a), unique y(b), key x(c), unique w(a,c), primary key(b,c));
 "#;
 
@@ -101,6 +105,24 @@ create table m10(a int) engine=innodb transactional=0 connection='xx';
 create table m11(a int, key(a) using hash);
 create table m13(j json, c char(3) check (c <> ''), check (json_valid(j)));
 create table m15(u varchar(40) default uuid(), ts timestamp default now() on update now(), dd datetime default now());
+create table m17(a binary(3) default 'aaa', b varbinary(5) default 'b\'c', c binary(4) default x'00ff', d varbinary(3)
+  default '', e varbinary(9) not null default x'e4', f varbinary(9) default 'ä', g blob default 'xyz');
+create table m18(a varchar(20) compressed default 'x', b varchar(20) compressed character set latin1 not null,
+  c inet4 not null default '1.2.3.4', d inet6 default '::1', e uuid default '123e4567-e89b-12d3-a456-426655440000');
+create table m19(id int primary key, a int not null default 5 invisible comment 'x', b timestamp(3) invisible default
+  current_timestamp(3) on update current_timestamp(3), c int as (id + 1) virtual invisible, d int invisible default 3
+  check (d > 1), e varchar(3) default 'x' invisible, f int not null auto_increment invisible, key(f) ignored);
+create table m20(a int default 1 invisible comment 'x', b int not null invisible without system versioning default 2,
+  n int not null auto_increment invisible without system versioning, key(n),
+  s timestamp(6) generated always as row start invisible comment 'y', e timestamp(6) generated always as row end,
+  period for system_time(s, e), primary key (b)) with system versioning;
+create table m21(id int primary key, a int, b varchar(300), c text, unique(a), key(a, id), unique(b), unique(c),
+  fulltext key(c)) with system versioning;
+create table m22(id int auto_increment primary key, v int) with system versioning partition by system_time limit 10
+  (partition p0 history, partition pn current);
+create table m23(id int primary key, a int, foreign key (a) references fk0(id)) with system versioning;
+create table m24(a int) data directory='@far@' comment 'c' connection 'xx' page_compressed=1 row_format=dynamic
+  with system versioning;
 create table m16(a int default 1 comment 'c', b int without system versioning comment 'd',
   c int comment 'e' check (c > 1)) with system versioning comment 'tc' min_rows=3;
 "#;
@@ -123,5 +145,23 @@ create table y2(a int, j json, c varchar(20), key fi((a+1)), key fj((upper(c)) d
   unique mv((cast(j->'$[*]' as unsigned array))));
 create table y8(a int) partition by range columns(a) (partition `we ird` values less than (1),
   partition `range` values less than (5));
+create table y19(a int primary key) tablespace innodb_file_per_table;
+create table y20(a int) partition by list(a) (partition p0 values in (1), partition p1 values in (2)
+  tablespace innodb_file_per_table);
+create table y21(a int) partition by range(a) subpartition by hash(a) (partition p0 values less than (5) tablespace
+  innodb_file_per_table (subpartition s0, subpartition s1), partition p1 values less than (10) (subpartition s2
+  data directory='@far@', subpartition s4));
+create table y22(a int) partition by range(a) subpartition by hash(a) subpartitions 2 (partition p0 values less than (5)
+  tablespace innodb_file_per_table, partition p1 values less than (10) data directory='@far@/');
+create table y23(a int) max_rows=7 partition by range(a) (partition p0 values less than (5) max_rows=5
+  data directory='@far@/' comment='x''y', partition p1 values less than maxvalue min_rows=2);
+set global innodb_file_per_table=0;
+create table y24(a int, b int) partition by list(a) (partition a values in (1,2) comment 'q', partition b values in (3));
+create table y25(a int primary key) partition by hash(a) partitions 2;
+alter table y25 add column c int not null default 3 first, algorithm=instant;
+create table y26(a int primary key);
+create table s.y26(x int, y int primary key);
+set global innodb_file_per_table=1;
+alter table y24 add partition (partition c values in (4));
 create table y10(a int, `key` int, b int) partition by list columns(a, `key`) (partition p values in ((1,2),(3,4)));
 "#;

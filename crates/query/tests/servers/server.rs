@@ -24,6 +24,9 @@ const OPTIONS: [&str; 11] = [
 /// The page size of a server that is not told another.
 pub const DEFAULT_PAGE_KIB: u64 = 16;
 
+/// The folder beside the data directory in which tables with DATA DIRECTORY may lie.
+pub const FAR: &str = "far";
+
 /// How often it is asked whether a server answers, and how long is waited in between.
 const START_TRIES: u32 = 1200;
 const START_WAIT: Duration = Duration::from_millis(50);
@@ -142,10 +145,14 @@ impl Server {
     /// The same with pages of `page_kib` KiB.
     pub fn start_with_pages(kind: Kind, folder: &Path, page_kib: u64) -> Server {
         let data = folder.join("data");
+        fs::create_dir_all(folder.join(FAR)).unwrap();
         let log = folder.join("error.log");
         let common = |command: &mut Command| {
             command.arg("--no-defaults").args(kind.places()).arg(format!("--datadir={}", data.display()));
             command.arg(format!("--innodb-page-size={page_kib}k"));
+            if kind.is_mysql() {
+                command.arg(format!("--innodb-directories={}", folder.join(FAR).display()));
+            }
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
         };
         if data.exists() {
@@ -178,6 +185,11 @@ impl Server {
             std::thread::sleep(START_WAIT);
         }
         panic!("the server does not answer: {}", fs::read_to_string(&log).unwrap());
+    }
+
+    /// The folder for DATA DIRECTORY.
+    pub fn far(&self) -> PathBuf {
+        self.folder.join(FAR)
     }
 
     fn client(&self) -> Command {

@@ -11,6 +11,7 @@ mod columnar;
 mod commands;
 mod copies;
 mod corpus;
+mod definitions;
 mod displays;
 mod engine_faults;
 mod errors;

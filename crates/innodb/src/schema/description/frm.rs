@@ -111,6 +111,7 @@ pub(crate) fn description_from_frm(bytes: &[u8]) -> Result<TableDescription> {
         partitions,
         is_sequence: frm.u8(CHOICES)? >> 4 & 3 == 2,
         version: Some(frm.u8(VERSION)?),
+        server_version: Some(frm.u32(frm::SERVER_VERSION)?),
         unprinted,
         ..TableDescription::default()
     })
@@ -170,6 +171,7 @@ fn describe_key(
     let kind = match () {
         () if key.fulltext => KeyKind::FullText,
         () if key.spatial => KeyKind::Spatial,
+        () if key.is_vector => KeyKind::Vector,
         () if key.name == "PRIMARY" && key.unique => KeyKind::Primary,
         () if key.unique => KeyKind::Unique,
         () => KeyKind::Plain,
@@ -181,7 +183,8 @@ fn describe_key(
         let column = columns.get(no.0).ok_or_else(wrong)?;
         let column_type = &column.column_type;
         let bytes = prefix_bytes(column_type, u32::from(part.length_bytes));
-        let has_prefix = !matches!(kind, KeyKind::FullText | KeyKind::Spatial) && part.length_bytes > 0;
+        let has_prefix =
+            !matches!(kind, KeyKind::FullText | KeyKind::Spatial | KeyKind::Vector) && part.length_bytes > 0;
         parts.push(KeyPart {
             of: KeyPartOf::Column(no),
             prefix: bytes.filter(|_| has_prefix).map(|bytes| bytes / character_bytes(column_type)),

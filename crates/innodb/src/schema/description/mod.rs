@@ -50,12 +50,27 @@ pub struct TableDescription {
     pub is_sequence: bool,
     /// The version of the format of the definition's file (MariaDB).
     pub version: Option<u8>,
+    /// The version of the server, as far as the files tell it: 101119 is 10.11.19 (MariaDB).
+    pub server_version: Option<u32>,
     /// The next value of AUTO_INCREMENT, if it is known.
     pub auto_increment: Option<u64>,
     /// Options that the table may have, but which the files do not tell.
     pub omitted: Vec<String>,
     /// Why its CREATE TABLE cannot be printed, if it cannot; the rest is right nonetheless.
     pub unprinted: Option<String>,
+}
+
+/// The name of the option of a table whose file is outside of the data directory.
+pub const DATA_DIRECTORY: &str = "DATA DIRECTORY";
+
+impl TableDescription {
+    /// The parts of a key that the server shows: without the column that system versioning adds to unique keys.
+    pub fn shown_parts<'a>(&'a self, key: &'a KeyDescription) -> impl Iterator<Item = &'a KeyPart> {
+        key.parts.iter().filter(|part| match &part.of {
+            KeyPartOf::Column(no) => self.columns.get(no.0).is_none_or(|column| !column.is_hidden),
+            KeyPartOf::Expression(_) => true,
+        })
+    }
 }
 
 /// A column's declaration beyond its definition.
@@ -94,6 +109,8 @@ pub enum KeyKind {
     FullText,
     /// SPATIAL KEY.
     Spatial,
+    /// VECTOR KEY (MariaDB).
+    Vector,
 }
 
 /// A key.
@@ -217,12 +234,25 @@ pub struct PartitionedBy {
 pub struct PartitionDescription {
     /// Name.
     pub name: String,
-    /// Its subpartitions: name and comment.
-    pub subpartitions: Vec<(String, String)>,
+    /// Its subpartitions.
+    pub subpartitions: Vec<SubpartitionDescription>,
     /// Its bound or its values, if it has some that the files tell.
     pub description: Option<String>,
     /// Comment.
     pub comment: String,
+    /// The tablespace that was chosen for it, if it is not its own (MySQL).
+    pub tablespace: Option<String>,
+}
+
+/// A subpartition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SubpartitionDescription {
+    /// Name.
+    pub name: String,
+    /// Comment.
+    pub comment: String,
+    /// The tablespace that was chosen for it, if it is not its own (MySQL).
+    pub tablespace: Option<String>,
 }
 
 /// Value of one of the bits that both servers keep options in.

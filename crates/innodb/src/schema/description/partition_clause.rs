@@ -10,7 +10,7 @@
 //!
 //! Without a list partitions are called `p0`, `p1` ..., and their subpartitions `p0sp0`, `p0sp1` ...
 
-use super::{PartitionDescription, PartitionedBy};
+use super::{PartitionDescription, PartitionedBy, SubpartitionDescription};
 
 /// The most partitions that a server makes.
 const MAX_PARTITIONS: usize = 8192;
@@ -50,8 +50,12 @@ pub(super) fn read(
     };
     for partition in partitions.iter_mut().filter(|partition| partition.subpartitions.is_empty()) {
         let (name, comment) = (&partition.name, &partition.comment);
-        partition.subpartitions =
-            (0..sub_count).map(|no| (format!("{name}sp{no}"), comment.clone())).collect();
+        let numbered = |no: usize| SubpartitionDescription {
+            name: format!("{name}sp{no}"),
+            comment: comment.clone(),
+            tablespace: None,
+        };
+        partition.subpartitions = (0..sub_count).map(numbered).collect();
     }
     (Some(by), partitions)
 }
@@ -95,10 +99,15 @@ impl Item {
         };
         PartitionDescription {
             name: self.name,
-            subpartitions: self.parts.into_iter().map(|part| (part.name, part.comment)).collect(),
+            subpartitions: self.parts.into_iter().map(Item::subpartition).collect(),
             description,
             comment: self.comment,
+            tablespace: None,
         }
+    }
+
+    fn subpartition(self) -> SubpartitionDescription {
+        SubpartitionDescription { name: self.name, comment: self.comment, tablespace: None }
     }
 }
 
@@ -289,7 +298,12 @@ mod tests {
             (by.sub_method.as_deref(), by.sub_expression.as_deref()),
             (Some("HASH"), Some("to_days(`d`)"))
         );
-        let subs = |names: [(&str, &str); 2]| names.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
+        let sub = |(name, comment): (&str, &str)| SubpartitionDescription {
+            name: name.to_owned(),
+            comment: comment.to_owned(),
+            tablespace: None,
+        };
+        let subs = |names: [(&str, &str); 2]| names.map(sub).to_vec();
         let expected = [
             PartitionDescription { subpartitions: subs([("s0", "x'y"), ("s1", "")]), ..named("p,0", "10") },
             PartitionDescription { subpartitions: subs([("s2", ""), ("s3", "")]), ..named("p1", "MAXVALUE") },

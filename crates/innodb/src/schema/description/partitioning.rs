@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::{PartitionDescription, PartitionedBy};
-use crate::schema::sdi_column::private_value;
+use super::{PartitionDescription, PartitionedBy, SubpartitionDescription};
+use crate::schema::sdi_column::{private_text_of, private_value};
 use crate::{Error, ErrorKind, Result};
 
 /// What a table's dictionary object says of partitions.
@@ -63,6 +63,9 @@ const NEITHER: u8 = 2;
 /// Only their number was given.
 const NUMBERED: u8 = 3;
 
+/// The tablespace of a table, or a part of it, that has a file for itself.
+const FILE_PER_TABLE: &str = "innodb_file_per_table";
+
 /// By what the rows are spread.
 pub(super) fn partitioned_by(of: &SdiPartitioning) -> Option<PartitionedBy> {
     let expression = |kind: u8, text: &str, columns: &str| -> Option<String> {
@@ -101,17 +104,22 @@ fn word(kind: u8) -> &'static str {
     }
 }
 
+fn subpartition(sub: &SdiPartition) -> SubpartitionDescription {
+    SubpartitionDescription {
+        name: sub.name.clone(),
+        comment: sub.comment.clone(),
+        tablespace: sub.tablespace_ref.clone(),
+    }
+}
+
 pub(super) fn partitions(of: &SdiPartitioning) -> Vec<PartitionDescription> {
     let has_values = matches!(of.partition_type, RANGE | LIST | RANGE_COLUMNS | LIST_COLUMNS);
     let described = |partition: &SdiPartition| PartitionDescription {
         name: partition.name.clone(),
-        subpartitions: partition
-            .subpartitions
-            .iter()
-            .map(|sub| (sub.name.clone(), sub.comment.clone()))
-            .collect(),
+        subpartitions: partition.subpartitions.iter().map(subpartition).collect(),
         description: has_values.then(|| partition.description_utf8.clone()),
         comment: partition.comment.clone(),
+        tablespace: partition.tablespace_ref.clone(),
     };
     of.partitions.iter().map(described).collect()
 }
@@ -142,7 +150,9 @@ pub(super) fn clause(of: &SdiPartitioning) -> Result<String> {
     }
     if of.default_partitioning == NAMED {
         let lists_subs = of.subpartition_type != 0 && of.default_subpartitioning != NUMBERED;
-        let listed = of.partitions.iter().map(|partition| named(of.partition_type, partition, lists_subs));
+        let names_spaces = leaves(of).any(|leaf| leaf.tablespace().is_some());
+        let clause = ListClause { kind: of.partition_type, lists_subs, names_spaces };
+        let listed = of.partitions.iter().map(|partition| clause.partition(partition));
         text.push_str(&format!("\n({})", listed.collect::<Result<Vec<_>>>()?.join(",\n ")));
     }
     text.push_str(" */");
@@ -154,75 +164,116 @@ fn unsupported(what: &str) -> Error {
 }
 
 fn method(kind: u8, expression: &str, columns: &str) -> Result<String> {
-    let names = || -> Result<String> {
+    let names = || {
         let names = columns.split(';').filter(|name| !name.is_empty()).map(unquoted);
-        Ok(names.collect::<Result<Vec<_>>>()?.join(","))
+        names.collect::<Vec<_>>().join(",")
     };
     Ok(match kind {
         HASH => format!("HASH ({expression})"),
         LINEAR_HASH => format!("LINEAR HASH ({expression})"),
-        KEY => format!("KEY ({})", names()?),
-        KEY_OF_5_1 => format!("KEY */ /*!50611 ALGORITHM = 1 */ /*!50100 ({})", names()?),
-        LINEAR_KEY_OF_5_1 => format!("LINEAR KEY */ /*!50611 ALGORITHM = 1 */ /*!50100 ({})", names()?),
-        LINEAR_KEY => format!("LINEAR KEY ({})", names()?),
+        KEY => format!("KEY ({})", names()),
+        KEY_OF_5_1 => format!("KEY */ /*!50611 ALGORITHM = 1 */ /*!50100 ({})", names()),
+        LINEAR_KEY_OF_5_1 => format!("LINEAR KEY */ /*!50611 ALGORITHM = 1 */ /*!50100 ({})", names()),
+        LINEAR_KEY => format!("LINEAR KEY ({})", names()),
         RANGE => format!("RANGE ({expression})"),
         LIST => format!("LIST ({expression})"),
-        RANGE_COLUMNS => format!("RANGE  COLUMNS({})", names()?),
-        LIST_COLUMNS => format!("LIST  COLUMNS({})", names()?),
+        RANGE_COLUMNS => format!("RANGE  COLUMNS({})", names()),
+        LIST_COLUMNS => format!("LIST  COLUMNS({})", names()),
         _ => return Err(unsupported("partitions of this kind")),
     })
 }
 
-fn named(kind: u8, partition: &SdiPartition, lists_subs: bool) -> Result<String> {
-    let mut text = format!("PARTITION {}", unquoted(&partition.name)?);
-    match (kind, partition.description_utf8.as_str()) {
-        (RANGE, "MAXVALUE") => text.push_str(" VALUES LESS THAN MAXVALUE"),
-        (RANGE | RANGE_COLUMNS, bound) => text.push_str(&format!(" VALUES LESS THAN ({bound})")),
-        (LIST | LIST_COLUMNS, values) => text.push_str(&format!(" VALUES IN ({values})")),
-        _ => {}
+/// The parts that have a file: the subpartitions, else the partitions.
+fn leaves(of: &SdiPartitioning) -> impl Iterator<Item = &SdiPartition> {
+    of.partitions.iter().flat_map(|partition| match partition.subpartitions.as_slice() {
+        [] => std::slice::from_ref(partition),
+        subs => subs,
+    })
+}
+
+impl SdiPartition {
+    /// The tablespace that was chosen for it.
+    fn tablespace(&self) -> Option<&str> {
+        self.tablespace_ref.as_deref().or_else(|| private_value(&self.options, "tablespace"))
     }
-    if lists_subs {
+}
+
+/// The list of partitions.
+struct ListClause {
+    /// The type of the partitions.
+    kind: u8,
+    /// Whether subpartitions are listed too.
+    lists_subs: bool,
+    /// Whether the tablespace of each part that has a file is printed: if one was chosen for any of them.
+    names_spaces: bool,
+}
+
+impl ListClause {
+    fn partition(&self, partition: &SdiPartition) -> Result<String> {
+        let mut text = format!("PARTITION {}", unquoted(&partition.name));
+        match (self.kind, partition.description_utf8.as_str()) {
+            (RANGE, "MAXVALUE") => text.push_str(" VALUES LESS THAN MAXVALUE"),
+            (RANGE | RANGE_COLUMNS, bound) => text.push_str(&format!(" VALUES LESS THAN ({bound})")),
+            (LIST | LIST_COLUMNS, values) => text.push_str(&format!(" VALUES IN ({values})")),
+            _ => {}
+        }
+        if self.lists_subs {
+            check_printed(partition)?;
+            let subs = partition
+                .subpartitions
+                .iter()
+                .map(|sub| Ok(format!("SUBPARTITION {}{}", unquoted(&sub.name), self.options(sub)?)));
+            text.push_str(&format!("\n ({})", subs.collect::<Result<Vec<_>>>()?.join(",\n  ")));
+        } else {
+            text.push_str(&self.options(partition)?);
+        }
+        Ok(text)
+    }
+
+    /// The options of a partition or a subpartition, each behind a blank.
+    fn options(&self, partition: &SdiPartition) -> Result<String> {
         check_printed(partition)?;
-        let subs = partition
-            .subpartitions
-            .iter()
-            .map(|sub| Ok(format!("SUBPARTITION {}{}", unquoted(&sub.name)?, printed_options(sub)?)));
-        text.push_str(&format!("\n ({})", subs.collect::<Result<Vec<_>>>()?.join(",\n  ")));
-    } else {
-        text.push_str(&printed_options(partition)?);
+        let is_leaf = partition.subpartitions.is_empty();
+        let mut text = String::new();
+        let space = partition.tablespace().or((is_leaf && self.names_spaces).then_some(FILE_PER_TABLE));
+        if let Some(space) = space {
+            text.push_str(&format!(" TABLESPACE = {}", in_backticks(space)));
+        }
+        for (name, key) in [("MAX_ROWS", "max_rows"), ("MIN_ROWS", "min_rows")] {
+            if let Some(rows) = private_value(&partition.options, key).filter(|rows| *rows != "0") {
+                text.push_str(&format!(" {name} = {rows}"));
+            }
+        }
+        if let Some(mut folder) = private_text_of(&partition.options, "data_file_name") {
+            if is_leaf && !folder.ends_with('/') {
+                folder.push('/');
+            }
+            text.push_str(&format!(" DATA DIRECTORY = '{}'", escaped(&folder)));
+        }
+        if !partition.comment.is_empty() {
+            text.push_str(&format!(" COMMENT = '{}'", escaped(&partition.comment)));
+        }
+        let engine = if partition.engine.is_empty() { "InnoDB" } else { &partition.engine };
+        text.push_str(&format!(" ENGINE = {engine}"));
+        Ok(text)
     }
-    Ok(text)
 }
 
 /// Refuses a partition whose options are not printed.
 fn check_printed(partition: &SdiPartition) -> Result<()> {
-    const KNOWN: [&str; 3] = ["secondary_load", "max_rows", "min_rows"];
+    const KNOWN: [&str; 6] =
+        ["secondary_load", "max_rows", "min_rows", "tablespace", "explicit_tablespace", "data_file_name"];
     let options = partition.options.split(';').filter_map(|pair| pair.split_once('='));
     if options.clone().any(|(name, value)| !KNOWN.contains(&name) && !matches!(value, "" | "0"))
         || private_value(&partition.options, "secondary_load").is_some_and(|value| value != "0")
-        || partition.tablespace_ref.is_some()
     {
         return Err(unsupported("options of partitions"));
     }
     Ok(())
 }
 
-/// The options of a partition or a subpartition, each behind a blank.
-fn printed_options(partition: &SdiPartition) -> Result<String> {
-    check_printed(partition)?;
-    let mut text = String::new();
-    for (name, key) in [("MAX_ROWS", "max_rows"), ("MIN_ROWS", "min_rows")] {
-        if let Some(rows) = private_value(&partition.options, key).filter(|rows| *rows != "0") {
-            text.push_str(&format!(" {name} = {rows}"));
-        }
-    }
-    if !partition.comment.is_empty() {
-        let escaped = partition.comment.replace('\\', "\\\\").replace('\'', "\\'");
-        text.push_str(&format!(" COMMENT = '{escaped}'"));
-    }
-    let engine = if partition.engine.is_empty() { "InnoDB" } else { &partition.engine };
-    text.push_str(&format!(" ENGINE = {engine}"));
-    Ok(text)
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "\\'")
 }
 
 fn in_backticks(name: &str) -> String {
@@ -230,35 +281,17 @@ fn in_backticks(name: &str) -> String {
 }
 
 /// A name without quotes, as the server prints it here.
-fn unquoted(name: &str) -> Result<String> {
+fn unquoted(name: &str) -> String {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$')
-        && name.chars().any(|c| !c.is_ascii_digit());
-    let is_reserved = RESERVED.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(name));
-    match is_plain && !is_reserved {
-        true => Ok(name.to_owned()),
-        false => Ok(format!("`{}`", name.replace('`', "``"))),
+        && name.chars().any(|c| !c.is_ascii_digit())
+        && !name.starts_with('$');
+    let is_keyword = KEYWORDS.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(name));
+    match is_plain && !is_keyword {
+        true => name.to_owned(),
+        false => in_backticks(name),
     }
 }
 
-/// Reserved words of MySQL 9.7, as `information_schema.KEYWORDS` lists them.
-const RESERVED: &str = "\
-    accessible add all alter analyze and as asc asensitive before between bigint binary blob both by call \
-    cascade case change char character check collate column condition constraint continue convert create cross \
-    cube cume_dist current_date current_time current_timestamp current_user cursor database databases day_hour \
-    day_microsecond day_minute day_second dec decimal declare default delayed delete dense_rank desc describe \
-    deterministic distinct distinctrow div double drop dual each else elseif empty enclosed escaped except \
-    exists exit explain external false fetch first_value float float4 float8 for force foreign from fulltext \
-    function generated get grant group grouping groups having high_priority hour_microsecond hour_minute \
-    hour_second if ignore in index infile inner inout insensitive insert int int1 int2 int3 int4 int8 integer \
-    intersect interval into io_after_gtids io_before_gtids is iterate join json_table key keys kill lag \
-    last_value lateral lead leading leave left library like limit linear lines load localtime localtimestamp \
-    lock long longblob longtext loop low_priority match maxvalue mediumblob mediumint mediumtext middleint \
-    minute_microsecond minute_second mod modifies natural not no_write_to_binlog nth_value ntile null numeric \
-    of on optimize optimizer_costs option optionally or order out outer outfile over partition percent_rank \
-    precision primary procedure purge qualify range rank read reads read_write real recursive references regexp \
-    release rename repeat replace require resignal restrict return revoke right rlike row rows row_number \
-    schema schemas second_microsecond select sensitive separator set show signal smallint spatial specific sql \
-    sqlexception sqlstate sqlwarning sql_big_result sql_calc_found_rows sql_small_result ssl starting stored \
-    straight_join system table tablesample terminated then tinyblob tinyint tinytext to trailing trigger true \
-    undo union unique unlock unsigned update usage use using utc_date utc_time utc_timestamp values varbinary \
-    varchar varcharacter varying virtual when where while window with write xor year_month zerofill";
+/// The keywords of MySQL 9.7, as `information_schema.KEYWORDS` lists them: all are put in backticks here, reserved or
+/// not.
+const KEYWORDS: &str = include_str!("mysql_keywords.txt");

@@ -180,7 +180,8 @@ fn describe(table: SdiTable, space_options: &str) -> Result<TableDescription> {
 /// The tablespace and how it grows.
 fn before_engine(options: &str, indexes: &[SdiIndex], space_options: &str) -> String {
     let mut text = String::new();
-    let space = indexes.iter().find_map(|index| index.tablespace_ref.as_deref());
+    let of_options = private_value(options, "tablespace");
+    let space = of_options.or_else(|| indexes.iter().find_map(|index| index.tablespace_ref.as_deref()));
     if private_value(options, "explicit_tablespace") == Some("1")
         && let Some(space) = space
     {
@@ -193,12 +194,13 @@ fn before_engine(options: &str, indexes: &[SdiIndex], space_options: &str) -> St
 }
 
 /// Options that say nothing, or are shown otherwise.
-const SILENT_OPTIONS: [&str; 8] = [
+const SILENT_OPTIONS: [&str; 9] = [
     "gipk",
     "encrypt_type",
     "keys_disabled",
     "pack_record",
     "explicit_tablespace",
+    "tablespace",
     "storage",
     "secondary_load",
     "plugin_version",

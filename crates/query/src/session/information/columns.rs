@@ -8,7 +8,9 @@ use super::Described;
 use super::rows::Row;
 use super::tables::place;
 use crate::session::create_table::literal;
-use crate::session::described::{default_text, escaped, extra, key_of, shown_type, type_text, yes};
+use crate::session::described::{
+    Spelling, bytes_as_text, default_text, escaped, extra, hexadecimal, key_of, shown_type, type_text, yes,
+};
 
 /// The rows of a table in COLUMNS.
 pub(super) fn of_table(described: &Described<'_>) -> Vec<Row> {
@@ -21,7 +23,7 @@ pub(super) fn of_table(described: &Described<'_>) -> Vec<Row> {
         }
         let place = place(definition).with("ORDINAL_POSITION", rows.len() + 1);
         rows.push(
-            of_column_no(place, definition, column, of_column)
+            of_column_no(place, definition, column, of_column, Spelling::of(described.description))
                 .with("COLUMN_KEY", key_of(definition, described.description, no)),
         );
     }
@@ -33,6 +35,7 @@ fn of_column_no(
     definition: &TableDefinition,
     column: &Column,
     description: Option<&ColumnDescription>,
+    spelling: Spelling,
 ) -> Row {
     let spelled = type_text(column);
     let data_type: String = spelled.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
@@ -40,8 +43,8 @@ fn of_column_no(
     let (characters, octets) = lengths(&column.column_type, collation.map_or(1, |of| of.max_bytes));
     let (precision, scale, fraction) = digits(column);
     let default = match definition.server {
-        Server::MySql => default_text(column, Server::MySql),
-        Server::MariaDb => quoted_default(column),
+        Server::MySql => default_text(column, Server::MySql, spelling),
+        Server::MariaDb => quoted_default(column, spelling),
     };
     let expression = generated(definition.server, column, description);
     place
@@ -75,8 +78,10 @@ fn generated(server: Server, column: &Column, description: Option<&ColumnDescrip
 }
 
 /// MariaDB writes a default as SQL would: texts in quotes, and the word NULL.
-fn quoted_default(column: &Column) -> Option<String> {
+fn quoted_default(column: &Column, spelling: Spelling) -> Option<String> {
     match &column.declaration.default {
+        DefaultValue::Bytes(bytes) if spelling == Spelling::Of11 => Some(hexadecimal(bytes)),
+        DefaultValue::Bytes(bytes) => Some(literal(&bytes_as_text(bytes))),
         DefaultValue::Null => column.nullable.then(|| "NULL".to_string()),
         DefaultValue::Value(value) => {
             let is_number = matches!(

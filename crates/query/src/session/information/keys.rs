@@ -76,11 +76,16 @@ pub(in crate::session) fn statistics(described: &Described<'_>) -> Vec<Row> {
         let kind = match (key.kind, key.algorithm) {
             (KeyKind::FullText, _) => "FULLTEXT",
             (KeyKind::Spatial, _) => "SPATIAL",
+            (KeyKind::Vector, _) => "VECTOR",
             // MariaDB's unique keys of long texts; all other keys of InnoDB are trees, whatever was asked for.
             (KeyKind::Unique, _) if is_hash(definition, &key) => "HASH",
             _ => "BTREE",
         };
-        for (no, part) in key.parts.iter().enumerate() {
+        let parts: Vec<&KeyPart> = match described.description {
+            Some(description) => description.shown_parts(&key).collect(),
+            None => key.parts.iter().collect(),
+        };
+        for (no, part) in parts.into_iter().enumerate() {
             let expression = match &part.of {
                 KeyPartOf::Expression(text) => Some(escaped(text)),
                 KeyPartOf::Column(_) => None,

@@ -1,6 +1,6 @@
 //! Databases, tables and partitions.
 
-use tanada_innodb::schema::description::TableDescription;
+use tanada_innodb::schema::description::{DATA_DIRECTORY, TableDescription};
 use tanada_innodb::schema::{RowFormat, Server};
 use tanada_innodb::{DatabaseDescription, TableDefinition, ViewDescription};
 
@@ -123,7 +123,7 @@ fn options(server: Server, description: &TableDescription) -> String {
         words.extend(partitioned);
         return words.join(" ");
     }
-    let is_late = |name: &str| name == "TRANSACTIONAL" || name.starts_with('`');
+    let is_late = |name: &str| matches!(name, "TRANSACTIONAL" | DATA_DIRECTORY) || name.starts_with('`');
     for (name, value) in description.options.iter().filter(|(name, _)| !is_late(name)) {
         // The connect string is not shown.
         words.extend((name != "CONNECTION").then(|| format!("{}={value}", name.to_ascii_lowercase())));
@@ -135,6 +135,7 @@ fn options(server: Server, description: &TableDescription) -> String {
         true => format!("{name}={value}"),
         false => format!("{name}='{value}'"),
     }));
+    words.extend(value(DATA_DIRECTORY).map(|value| format!("{DATA_DIRECTORY}={value}")));
     words.join(" ")
 }
 
@@ -166,13 +167,15 @@ pub(super) fn partitions(described: &Described<'_>) -> Vec<Row> {
                 .with("NODEGROUP", "default")
         };
         if partition.subpartitions.is_empty() {
-            rows.push(row().with("PARTITION_COMMENT", &partition.comment));
+            let row = row().with("PARTITION_COMMENT", &partition.comment);
+            rows.push(row.maybe("TABLESPACE_NAME", partition.tablespace.as_ref()));
         }
-        rows.extend(partition.subpartitions.iter().enumerate().map(|(sub, (name, comment))| {
+        rows.extend(partition.subpartitions.iter().enumerate().map(|(no, sub)| {
             row()
-                .with("SUBPARTITION_NAME", name)
-                .with("SUBPARTITION_ORDINAL_POSITION", sub + 1)
-                .with("PARTITION_COMMENT", comment)
+                .with("SUBPARTITION_NAME", &sub.name)
+                .with("SUBPARTITION_ORDINAL_POSITION", no + 1)
+                .with("PARTITION_COMMENT", &sub.comment)
+                .maybe("TABLESPACE_NAME", sub.tablespace.as_ref())
         }));
     }
     rows
