@@ -173,7 +173,8 @@ fn the_tiering_benchmark_runs_policies_on_a_volume() {
         tanada(&[&common as &[&str], arguments].concat()).output();
         serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap()
     };
-    let result = run(&["--policy", "benefit,static", "--fast-share", "30..40", "--live-share", "30"]);
+    let of_shares = ["--fast-share", "30..40", "--live-share", "30"];
+    let result = run(&[&["--queries", "4,10", "--policy", "benefit,static"] as &[&str], &of_shares].concat());
     assert_eq!(result["settings"]["shares"], serde_json::json!([30, 40]));
     let live = result["runs"].as_array().unwrap().iter().filter(|run| run["kind"] == "live");
     let live: Vec<_> =

@@ -73,6 +73,15 @@ async fn queries_whose_repartitions_write_come_to_their_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_join_of_more_than_memory_is_counted_in_next_to_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = with_memory(200_000, folder.path()).await;
+    run(&session, "set tanada.lookup_join = 'never'").await.unwrap();
+    let query = "select count(*) from orders as a join orders as b on a.o_comment = b.o_comment";
+    assert_eq!(value(&session, query).await.as_deref(), Some("30044"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn joins_of_sorted_inputs_take_little_memory() {
     let folder = tempfile::tempdir().unwrap();
     let ample = with_memory(2 << 30, folder.path()).await;
