@@ -14,7 +14,9 @@ use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions, SchedulingType, apply_expression_roots,
 };
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet, RecordOutput,
+};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
@@ -270,15 +272,12 @@ impl ExecutionPlan for RelationScanExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let running = self.running(partition, &context)?;
-        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let baseline = Arc::new(BaselineMetrics::new(&self.metrics, partition));
         let batches = futures::stream::unfold(running, move |running| {
-            let baseline = baseline.intermediate();
+            let baseline = Arc::clone(&baseline);
             async move {
                 let running = running?;
-                let batch = running.next().await?;
-                if let Ok(batch) = &batch {
-                    baseline.record_output(batch.num_rows());
-                }
+                let batch = running.next().await?.record_output(&baseline);
                 let rest = batch.is_ok().then_some(running);
                 Some((batch, rest))
             }
